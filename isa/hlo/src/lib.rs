@@ -1,1 +1,16 @@
-//! isa/hlo
+//! HLO as data: element types, shapes, literals, operators and graphs, and what can be computed from
+//! them alone. Knows no accelerator.
+
+pub mod elem;
+pub mod graph;
+pub mod infer;
+pub mod literal;
+pub mod op;
+pub mod shape;
+
+pub use elem::ElemType;
+pub use graph::{Graph, GraphError, Node, NodeId, SourceLoc};
+pub use infer::{ShapeError, infer_shape};
+pub use literal::Literal;
+pub use op::{Binary, Direction, DotDims, Op, OpKind, Unary};
+pub use shape::{Layout, Shape};
