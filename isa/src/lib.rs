@@ -1,1 +1,16 @@
-//! isa
+//! TAIDL: what a tensor accelerator is (buffers, instructions, their semantics and costs), its assembly, the loop
+//! programs made of it, and the oracle that executes both by their semantics. Knows no e-graph, no solver, no MLIR
+//! and no PJRT.
+
+pub mod assembly;
+pub mod expr;
+pub mod model;
+pub mod program;
+
+pub use assembly::{AsmInstr, Assembly, AttrVal, BetaVal};
+pub use expr::{Cond, Env, EvalExprError, Expr};
+pub use model::{
+    AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, InstrId, Isa,
+    Slice, Stmt, SymConst, SymOp,
+};
+pub use program::{Affine, Extent, LoopId, LoopProgram, Phase, Place, Program, Space, TiledKernel, View};
