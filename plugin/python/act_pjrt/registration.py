@@ -1,0 +1,70 @@
+"""What JAX calls when it looks for plugins (entry-point group ``jax_plugins``).
+
+JAX initialises every registered platform when JAX_PLATFORMS is unset, and a failing one ends the program.
+So act is registered only where JAX_PLATFORMS (or jax.config.jax_platforms) names it; else nothing is loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Any
+
+from act_pjrt import _library
+
+_NAME = "act"
+
+
+def _chosen_platforms() -> list[str]:
+    import jax
+
+    return [name.strip() for name in (jax.config.jax_platforms or "").split(",")]
+
+
+def _device_count() -> int | None:
+    """How many CPU devices the program asked for, in either of JAX's two ways; None if it did not."""
+    import jax
+
+    configured: int = getattr(jax.config, "jax_num_cpu_devices", -1)
+    if configured > 0:
+        return configured
+    flag = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    return int(flag.group(1)) if flag else None
+
+
+def _client_options() -> dict[str, Any]:
+    """Options of the client, besides those of jax_pjrt_client_create_options, which JAX adds itself."""
+    count = _device_count()
+    return {} if count is None else {"cpu_device_count": count}
+
+
+def initialize() -> None:
+    """Registers the platform "act" with JAX, if it was asked for."""
+    if _NAME not in _chosen_platforms():
+        return
+    from jax._src import xla_bridge
+
+    _library.export_engine_paths()
+    # Only silences JAX's warning that the platform is experimental.
+    xla_bridge._nonexperimental_plugins.add(_NAME)
+    xla_bridge.register_plugin(
+        _NAME, priority=500, library_path=str(_library.path()), options=_client_options
+    )
+    registration = xla_bridge._backend_factories[_NAME]
+    xla_bridge._backend_factories[_NAME] = dataclasses.replace(
+        registration, factory=lambda: _make_client(xla_bridge, registration.factory)
+    )
+
+
+def _make_client(xla_bridge: Any, factory: Any) -> Any:
+    from act_pjrt import _callbacks, _handlers
+
+    client = factory()
+    _handlers.push_jaxlib_handlers()
+    _callbacks.install()
+    if "cpu" not in _chosen_platforms():
+        # JAX looks up the backend "cpu" for its callbacks and for DLPack. That is the name of our platform
+        # in PJRT (XLA's CPU backend runs the host part), so where no other was asked for we are the one.
+        xla_bridge._backends["cpu"] = client
+    return client
