@@ -26,7 +26,7 @@ pub struct Affine {
 }
 
 /// A strided tensor in d0.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct View {
     pub space: Space,
     pub elem: ElemType,
