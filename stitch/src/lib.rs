@@ -1,1 +1,6 @@
-//! stitch
+//! From a region to running code: tiling, the stitched loop nest, its lowerings and how each one executes. Does not know PJRT,
+//! nor how candidates are found.
+
+pub mod tile;
+
+pub mod region;

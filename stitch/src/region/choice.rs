@@ -1,0 +1,142 @@
+//! Tile choices worth trying for a region on an accelerator: one per granularity of its instructions, and for a
+//! contraction that is longer than a tile, one per buffer that could hold the accumulator.
+
+use crate::tile::granularity::{DotGranularity, dot_granularities, result_sizes};
+use crate::tile::nest::ParallelTile;
+use crate::tile::{Axes, AxisId, ContractionSplit, NormalRegion, TileChoice};
+use act_hlo::{Binary, DotDims, Graph, NodeId, Op};
+use act_isa::Isa;
+use std::collections::BTreeMap;
+
+/// The choices, in the order in which they are tried. `reassociate`: float sums may be split.
+pub fn choices(region: &NormalRegion, axes: &Axes, isa: &Isa, reassociate: bool) -> Vec<TileChoice> {
+    let graph = &region.graph;
+    let dots: Vec<(NodeId, &DotDims)> = graph
+        .ids()
+        .filter_map(|id| match &graph.node(id).op {
+            Op::Dot(dims) => Some((id, dims)),
+            _ => None,
+        })
+        .collect();
+    let mut found: Vec<TileChoice> = Vec::new();
+    let mut offer = |choice: TileChoice| {
+        if !found.contains(&choice) {
+            found.push(choice);
+        }
+    };
+    if dots.is_empty() {
+        for sizes in result_sizes(isa) {
+            offer(TileChoice { tiles: result_tiles(graph, axes, &sizes), ..TileChoice::default() });
+        }
+        offer(TileChoice::default());
+        return found;
+    }
+    for granularity in dot_granularities(isa) {
+        let tiles = dot_tiles(graph, axes, &dots, granularity);
+        let long = dots.iter().find_map(|&(dot, dims)| {
+            let [d] = dims.lhs_contracting[..] else { return None };
+            let axis = axes.of(graph.node(dot).operands[0])[d];
+            let summable = graph.shape(dot).elem.is_int() || reassociate;
+            let long = axes.axis(axis).size > granularity.depth;
+            (long && summable && axes.is_contraction_of(graph, axis, dot)).then_some((dot, axis))
+        });
+        let Some((dot, axis)) = long else {
+            offer(TileChoice { tiles, ..TileChoice::default() });
+            continue;
+        };
+        let addend = addend_of(graph, axes, dot);
+        for buffer in isa.buffer_ids().filter(|&b| isa.buffer(b).elem == graph.shape(dot).elem) {
+            for addend in addend.map_or(vec![None], |a| vec![Some(a), None]) {
+                let split = ContractionSplit { dot, axis, tile: granularity.depth, addend, buffer };
+                offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
+            }
+        }
+    }
+    found
+}
+
+/// Rows and columns of every dot at the granularity; batch dimensions, and all rows and columns but the last, one at a
+/// time.
+fn dot_tiles(
+    graph: &Graph,
+    axes: &Axes,
+    dots: &[(NodeId, &DotDims)],
+    granularity: DotGranularity,
+) -> BTreeMap<AxisId, ParallelTile> {
+    let mut tiles: BTreeMap<AxisId, ParallelTile> = BTreeMap::new();
+    let mut set = |axis: AxisId, tile: ParallelTile| {
+        if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
+            let entry = tiles.entry(axis).or_insert(tile);
+            if tile.len < entry.len {
+                *entry = tile;
+            }
+        }
+    };
+    for &(dot, dims) in dots {
+        let (lhs, rhs) = (graph.node(dot).operands[0], graph.node(dot).operands[1]);
+        for &d in &dims.lhs_batch {
+            set(axes.of(lhs)[d], ParallelTile { len: 1, squeezed: true });
+        }
+        for (operand, batch, contracting, len) in [
+            (lhs, &dims.lhs_batch, &dims.lhs_contracting, granularity.rows),
+            (rhs, &dims.rhs_batch, &dims.rhs_contracting, granularity.columns),
+        ] {
+            let free: Vec<AxisId> = (0..axes.of(operand).len())
+                .filter(|d| !batch.contains(d) && !contracting.contains(d))
+                .map(|d| axes.of(operand)[d])
+                .collect();
+            if let Some((&last, others)) = free.split_last() {
+                others.iter().for_each(|&axis| set(axis, ParallelTile { len: 1, squeezed: true }));
+                set(last, ParallelTile { len, squeezed: false });
+            }
+        }
+    }
+    tiles
+}
+
+/// The last dimensions of the first root at the given sizes, those before them one at a time.
+fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64]) -> BTreeMap<AxisId, ParallelTile> {
+    let mut tiles = BTreeMap::new();
+    let Some(&root) = graph.roots().first() else { return tiles };
+    for (from_end, &axis) in axes.of(root).iter().rev().enumerate() {
+        let tile = match sizes.len().checked_sub(from_end + 1) {
+            Some(at) => ParallelTile { len: sizes[at], squeezed: false },
+            None => ParallelTile { len: 1, squeezed: true },
+        };
+        if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
+            tiles.entry(axis).or_insert(tile);
+        }
+    }
+    tiles
+}
+
+/// The addition that is the only user of `dot` and whose other operand does not depend on it.
+fn addend_of(graph: &Graph, axes: &Axes, dot: NodeId) -> Option<NodeId> {
+    if graph.roots().contains(&dot) {
+        return None;
+    }
+    let mut users = graph.ids().filter(|&id| graph.node(id).operands.contains(&dot));
+    let (user, None) = (users.next()?, users.next()) else { return None };
+    let node = graph.node(user);
+    let other = match (&node.op, &node.operands[..]) {
+        (Op::Binary(Binary::Add), &[a, b]) if a == dot && b != dot => b,
+        (Op::Binary(Binary::Add), &[a, b]) if b == dot && a != dot => a,
+        _ => return None,
+    };
+    debug_assert_eq!(axes.of(user), axes.of(dot));
+    (!depends_on(graph, other, dot)).then_some(user)
+}
+
+fn depends_on(graph: &Graph, value: NodeId, on: NodeId) -> bool {
+    let mut seen = vec![false; graph.nodes().len()];
+    let mut stack = vec![value];
+    while let Some(id) = stack.pop() {
+        if id == on {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[id.0 as usize], true) {
+            stack.extend(&graph.node(id).operands);
+        }
+    }
+    false
+}

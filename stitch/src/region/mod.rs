@@ -1,0 +1,12 @@
+//! From a region to a loop program: tile choices are tried, their kernels compiled, accumulators joined, and the
+//! cheapest nest kept. Every decision is data. Knows no accelerator; asks its description.
+
+pub mod choice;
+pub mod compile;
+pub mod kernel;
+pub mod pack_order;
+pub mod search;
+
+pub use compile::{CompiledPlan, compile_plan};
+pub use kernel::{KernelCode, KernelCompiler, KernelRecord, KernelRefusal};
+pub use search::{Attempt, RegionCode, StitchError, stitch_region};

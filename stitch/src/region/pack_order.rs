@@ -1,0 +1,126 @@
+//! Which leaves of a region the host packs, and in which order of dimensions: contractions want rows by depth on the
+//! left and depth by columns on the right, whatever the program's own layout.
+
+use crate::tile::{Axes, AxisId, NormalRegion};
+use act_hlo::{Graph, GraphError, NodeId, Op, Shape};
+
+/// How far the host rearranges operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Packing {
+    /// Everything is read and written where it lies.
+    None,
+    /// Operands of contractions whose dimensions or strides are not in the natural order.
+    Unnatural,
+    /// All operands and results.
+    All,
+}
+
+impl Packing {
+    pub const LEVELS: [Packing; 3] = [Packing::None, Packing::Unnatural, Packing::All];
+}
+
+/// The region with permuted leaves, and which leaves are packed. `None` when a level adds nothing to the one before.
+///
+/// # Errors
+/// The permuted graph does not infer: a bug of ours, reported as a refusal.
+pub fn pack(
+    region: &NormalRegion,
+    axes: &Axes,
+    level: Packing,
+) -> Result<Option<(NormalRegion, Vec<bool>)>, GraphError> {
+    let orders: Vec<Option<Vec<usize>>> = region
+        .graph
+        .params()
+        .iter()
+        .enumerate()
+        .map(|(k, &node)| {
+            let order = natural_order(&region.graph, axes, node);
+            let identity = order.iter().copied().eq(0..order.len());
+            let dense =
+                region.leaves[k].view.dims.last().is_none_or(|&(len, stride)| {
+                    len == 1 || stride == region.leaves[k].view.elem.bytes() as i64
+                });
+            match level {
+                Packing::None => None,
+                Packing::Unnatural => (!identity || !dense).then_some(order),
+                Packing::All => Some(order),
+            }
+        })
+        .collect();
+    if level == Packing::Unnatural && orders.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let packed = orders.iter().map(Option::is_some).collect();
+    Ok(Some((permute_leaves(region, &orders)?, packed)))
+}
+
+/// Order of a leaf's dimensions for the contraction that it feeds: batch, then rows and depth (left) or depth and
+/// columns (right). Dimensions that play no part keep their place.
+fn natural_order(graph: &Graph, axes: &Axes, leaf: NodeId) -> Vec<usize> {
+    let own = axes.of(leaf);
+    let identity: Vec<usize> = (0..own.len()).collect();
+    for id in graph.ids() {
+        let Op::Dot(dims) = &graph.node(id).op else { continue };
+        let (lhs, rhs) = (graph.node(id).operands[0], graph.node(id).operands[1]);
+        let axes_at =
+            |node: NodeId, at: &[usize]| -> Vec<AxisId> { at.iter().map(|&d| axes.of(node)[d]).collect() };
+        let depth = axes_at(lhs, &dims.lhs_contracting);
+        let batch = axes_at(lhs, &dims.lhs_batch);
+        let free = |node: NodeId| -> Vec<AxisId> {
+            axes.of(node).iter().copied().filter(|a| !depth.contains(a) && !batch.contains(a)).collect()
+        };
+        if !own.iter().any(|a| depth.contains(a)) {
+            continue;
+        }
+        let (rows, columns) = (free(lhs), free(rhs));
+        let rank_of: Box<dyn Fn(&AxisId) -> u8> = if own.iter().any(|a| rows.contains(a)) {
+            Box::new(move |a| if batch.contains(a) { 0 } else { 1 + u8::from(depth.contains(a)) })
+        } else if own.iter().any(|a| columns.contains(a)) {
+            Box::new(move |a| if batch.contains(a) { 0 } else { 2 - u8::from(depth.contains(a)) })
+        } else {
+            continue;
+        };
+        let mut order = identity;
+        order.sort_by_key(|&d| rank_of(&own[d]));
+        return order;
+    }
+    identity
+}
+
+/// Replaces leaf k by a leaf whose dimension i is the old dimension `orders[k][i]`, under a transpose that undoes it.
+fn permute_leaves(region: &NormalRegion, orders: &[Option<Vec<usize>>]) -> Result<NormalRegion, GraphError> {
+    let mut out = NormalRegion { graph: Graph::new(region.graph.name.clone()), ..region.clone() };
+    let mut node_of: Vec<NodeId> = Vec::with_capacity(region.graph.nodes().len());
+    for id in region.graph.ids() {
+        let node = region.graph.node(id);
+        let new = match &node.op {
+            Op::Parameter(k) => {
+                let k = *k as usize;
+                match orders.get(k).and_then(Option::as_ref) {
+                    Some(order) if !order.iter().copied().eq(0..order.len()) => {
+                        let dims: Vec<u64> = order.iter().map(|&d| node.shape.dims[d]).collect();
+                        out.leaves[k].view.dims =
+                            order.iter().map(|&d| region.leaves[k].view.dims[d]).collect();
+                        let leaf = out.graph.parameter(Shape::new(node.shape.elem, dims));
+                        let mut perm = vec![0; order.len()];
+                        order.iter().enumerate().for_each(|(i, &d)| perm[d] = i);
+                        out.graph.add_declared(Op::Transpose { perm }, &[leaf], Some(&node.shape))?
+                    }
+                    _ => out.graph.parameter(node.shape.clone()),
+                }
+            }
+            op => {
+                let operands: Vec<NodeId> = node.operands.iter().map(|o| node_of[o.0 as usize]).collect();
+                out.graph.add_declared(op.clone(), &operands, Some(&node.shape))?
+            }
+        };
+        let noted = out.graph.annotate(new);
+        noted.name.clone_from(&node.name);
+        noted.source.clone_from(&node.source);
+        node_of.push(new);
+    }
+    for root in region.graph.roots() {
+        out.graph.add_root(node_of[root.0 as usize])?;
+    }
+    Ok(out)
+}

@@ -1,0 +1,96 @@
+//! The search over tile choices for one region.
+
+use super::choice::choices;
+use super::compile::{CompiledPlan, compile_plan};
+use super::kernel::{KernelCompiler, KernelRecord};
+use super::pack_order::{Packing, pack};
+use crate::tile::{Axes, NestError, NormalizeError, TileChoice, build_nest, normalize};
+use act_hlo::Graph;
+use act_isa::{LoopProgram, View};
+
+/// A stitched region.
+pub struct RegionCode {
+    pub program: LoopProgram,
+    pub kernels: Vec<KernelRecord>,
+    pub choice: TileChoice,
+    pub packing: Packing,
+    /// Modelled cycles of the nest.
+    pub cost: u64,
+    pub attempts: Vec<Attempt>,
+}
+
+/// One tile choice that was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    pub choice: TileChoice,
+    pub packing: Packing,
+    /// Modelled cycles, or why not.
+    pub outcome: Result<u64, String>,
+}
+
+/// Why a region stays on the host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StitchError {
+    #[error(transparent)]
+    Normalize(#[from] NormalizeError),
+    #[error(transparent)]
+    Nest(#[from] NestError),
+    /// No tile choice compiled; the reason is that of the first, the least rearranged one.
+    #[error("{reason}")]
+    NoCode { reason: String, attempts: Vec<Attempt> },
+}
+
+/// Finds code for a region whose operands and results lie at the given views, of segments of the given byte sizes.
+///
+/// # Errors
+/// The region cannot be tiled, or no choice of tiles compiles.
+pub fn stitch_region(
+    compiler: &dyn KernelCompiler,
+    graph: &Graph,
+    operands: &[View],
+    results: &[View],
+    segment_bytes: (&[u64], &[u64]),
+) -> Result<RegionCode, StitchError> {
+    let region = normalize(graph, operands, results)?;
+    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut best: Option<(u64, CompiledPlan, TileChoice, Packing)> = None;
+    let plain_axes = Axes::of_graph(&region.graph);
+    'levels: for level in Packing::LEVELS {
+        let packed = pack(&region, &plain_axes, level).map_err(NestError::from)?;
+        let Some((region, packed_leaves)) = packed else { continue };
+        let axes = Axes::of_graph(&region.graph);
+        let packed_results = vec![level == Packing::All; region.results.len()];
+        for mut choice in choices(&region, &axes, compiler.isa(), compiler.may_reassociate_floats()) {
+            choice.packed_leaves.clone_from(&packed_leaves);
+            choice.packed_results.clone_from(&packed_results);
+            let plan = build_nest(&region, &axes, &choice)?;
+            let compiled = compile_plan(compiler, &plan, region.segments, segment_bytes.0, segment_bytes.1);
+            let outcome = match &compiled {
+                Ok(compiled) => Ok(compiler.cost(&compiled.program.body)),
+                Err(refusal) => Err(refusal.reason.clone()),
+            };
+            attempts.push(Attempt { choice: choice.clone(), packing: level, outcome: outcome.clone() });
+            match (compiled, outcome) {
+                (Ok(compiled), Ok(cost)) if best.as_ref().is_none_or(|b| cost < b.0) => {
+                    best = Some((cost, compiled, choice, level));
+                }
+                (Err(refusal), _) if refusal.hopeless => break 'levels,
+                _ => {}
+            }
+        }
+        if best.is_some() {
+            break;
+        }
+    }
+    match best {
+        Some((cost, CompiledPlan { program, kernels }, choice, packing)) => {
+            Ok(RegionCode { program, kernels, choice, packing, cost, attempts })
+        }
+        None => {
+            let reason = attempts.iter().find_map(|a| a.outcome.as_ref().err().cloned());
+            let reason =
+                reason.unwrap_or_else(|| "the description has no instruction to tile for".to_owned());
+            Err(StitchError::NoCode { reason, attempts })
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Tiling: which loops a region can be cut into, the tiled kernels of every part of the nest (ragged edges, prologue,
+//! body and epilogue of a split contraction), and where their tiles lie. Knows no accelerator and no MLIR; how a
+//! kernel is compiled is behind a trait.
+
+pub mod axes;
+pub mod cut;
+pub mod granularity;
+pub mod nest;
+pub mod normalize;
+pub mod pack;
+pub mod plan;
+pub mod segment;
+pub mod segments;
+
+pub use axes::{Axes, AxisId};
+pub use granularity::{DotGranularity, dot_granularities};
+pub use nest::{ContractionSplit, NestError, TileChoice, build_nest};
+pub use normalize::{Leaf, LeafSource, NormalRegion, NormalizeError, normalize};
+pub use plan::{Nest, PlannedKernel, TilePlan};
+pub use segments::Segments;

@@ -1,0 +1,316 @@
+//! Building the loop nest of a region for a choice of tile sizes: loops over the cut axes, ragged edges peeled, a split
+//! contraction as prologue, body and epilogue around an accumulator that stays on chip (design, decision 6).
+
+use super::axes::{Axes, AxisId};
+use super::cut::{CutGraph, CutParam, TileExtent, cut, tile_view};
+use super::normalize::NormalRegion;
+use super::pack::Packed;
+use super::plan::{Nest, PlannedKernel, TilePlan};
+use super::segment::{AxisCut, Position};
+use act_hlo::{Binary, GraphError, NodeId, Op};
+use act_isa::{Affine, BufferId, LoopId, Phase, Place, TiledKernel, View};
+use std::collections::BTreeMap;
+
+/// A contraction that is summed over parts of its axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractionSplit {
+    pub dot: NodeId,
+    pub axis: AxisId,
+    /// Elements of the axis per step.
+    pub tile: u64,
+    /// The addition that takes the dot's result as its only user, done once in the prologue instead of after the sum.
+    pub addend: Option<NodeId>,
+    /// Buffer of the accumulator.
+    pub buffer: BufferId,
+}
+
+/// Tile sizes and packing for a region.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TileChoice {
+    /// Tile size of every parallel axis that is cut; an axis of tile 1 may be squeezed out of the tiles' shapes.
+    pub tiles: BTreeMap<AxisId, ParallelTile>,
+    pub contraction: Option<ContractionSplit>,
+    /// Per leaf: its tiles are packed by the host.
+    pub packed_leaves: Vec<bool>,
+    /// Per root: its tiles are written packed and unpacked by the host.
+    pub packed_results: Vec<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParallelTile {
+    pub len: u64,
+    pub squeezed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NestError {
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error("an address or size does not fit 63 bits")]
+    TooLarge,
+    #[error("the region has a dimension of size 0")]
+    Empty,
+}
+
+/// Builds the nest. Loops are numbered from the outside in, in order of appearance.
+///
+/// # Errors
+/// See [`NestError`].
+pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Result<TilePlan, NestError> {
+    if axes.axes.iter().any(|a| a.size == 0) {
+        return Err(NestError::Empty);
+    }
+    let mut cuts: Vec<AxisCut> = axes.axes.iter().map(|a| AxisCut::whole(a.size)).collect();
+    let mut order: Vec<AxisId> = Vec::new();
+    for &root in region.graph.roots() {
+        for &axis in axes.of(root) {
+            if choice.tiles.contains_key(&axis) && !order.contains(&axis) {
+                order.push(axis);
+            }
+        }
+    }
+    for &axis in &order {
+        let tile = choice.tiles[&axis];
+        cuts[axis.0 as usize] = AxisCut::tiles(axes.axis(axis).size, tile.len.max(1), tile.squeezed);
+    }
+    if let Some(split) = &choice.contraction {
+        cuts[split.axis.0 as usize] = AxisCut::tiles(axes.axis(split.axis).size, split.tile.max(1), false);
+    }
+    let mut plan = TilePlan {
+        nest: Nest::Seq(Vec::new()),
+        kernels: Vec::new(),
+        groups: 0,
+        packed_bytes: 0,
+        consts: region.consts.clone(),
+    };
+    let pack = |view: &View, node: NodeId, wanted: bool, scratch: &mut u64| match wanted {
+        true => Packed::reserve(view, axes.of(node), &cuts, region.segments.packed(), scratch)
+            .map(Some)
+            .ok_or(NestError::TooLarge),
+        false => Ok(None),
+    };
+    let mut packed_leaves = Vec::new();
+    for (k, (leaf, &node)) in region.leaves.iter().zip(region.graph.params()).enumerate() {
+        let wanted = choice.packed_leaves.get(k).copied().unwrap_or(false);
+        packed_leaves.push(pack(&leaf.view, node, wanted, &mut plan.packed_bytes)?);
+    }
+    let mut packed_results = Vec::new();
+    for (k, (view, &node)) in region.results.iter().zip(region.graph.roots()).enumerate() {
+        let wanted = choice.packed_results.get(k).copied().unwrap_or(false);
+        packed_results.push(pack(view, node, wanted, &mut plan.packed_bytes)?);
+    }
+    let mut copies = Vec::new();
+    for packed in packed_leaves.iter().flatten() {
+        for (from, to) in packed.copies(&cuts).ok_or(NestError::TooLarge)? {
+            copies.push(Nest::HostCopy { from, to });
+        }
+    }
+    let mut builder = Builder {
+        region,
+        axes,
+        choice,
+        order,
+        positions: vec![Position::first(); cuts.len()],
+        cuts,
+        packed_leaves,
+        packed_results,
+        plan,
+        loops: 0,
+    };
+    let body = builder.loops_from(0)?;
+    copies.push(body);
+    for packed in builder.packed_results.iter().flatten() {
+        for (to, from) in packed.copies(&builder.cuts).ok_or(NestError::TooLarge)? {
+            copies.push(Nest::HostCopy { from, to });
+        }
+    }
+    builder.plan.nest = sequence(copies);
+    Ok(builder.plan)
+}
+
+fn sequence(mut parts: Vec<Nest>) -> Nest {
+    if parts.len() == 1 { parts.remove(0) } else { Nest::Seq(parts) }
+}
+
+struct Builder<'a> {
+    region: &'a NormalRegion,
+    axes: &'a Axes,
+    choice: &'a TileChoice,
+    order: Vec<AxisId>,
+    cuts: Vec<AxisCut>,
+    positions: Vec<Position>,
+    packed_leaves: Vec<Option<Packed>>,
+    packed_results: Vec<Option<Packed>>,
+    plan: TilePlan,
+    loops: u32,
+}
+
+impl Builder<'_> {
+    fn fresh_loop(&mut self) -> LoopId {
+        self.loops += 1;
+        LoopId(self.loops - 1)
+    }
+
+    /// The loops over `order[depth..]` and all that is inside.
+    fn loops_from(&mut self, depth: usize) -> Result<Nest, NestError> {
+        let Some(&axis) = self.order.get(depth) else { return self.tile() };
+        let segments = self.cuts[axis.0 as usize].segments.clone();
+        let mut parts = Vec::new();
+        for (number, segment) in segments.iter().enumerate() {
+            if segment.trip == 1 {
+                self.positions[axis.0 as usize] = Position { segment: number, tile: Affine::constant(0) };
+                parts.push(self.loops_from(depth + 1)?);
+            } else {
+                let iv = self.fresh_loop();
+                let tile = Affine { c0: 0, ivs: vec![(iv, 1)] };
+                self.positions[axis.0 as usize] = Position { segment: number, tile };
+                let body = Box::new(self.loops_from(depth + 1)?);
+                parts.push(Nest::For { iv, trip: segment.trip, parallel: true, body });
+            }
+        }
+        Ok(sequence(parts))
+    }
+
+    /// What is done for one tile of the results.
+    fn tile(&mut self) -> Result<Nest, NestError> {
+        let split = self.choice.contraction.clone();
+        let steps = |s: &ContractionSplit| -> u64 {
+            self.cuts[s.axis.0 as usize].segments.iter().map(|segment| segment.trip).sum()
+        };
+        match split {
+            Some(split) if steps(&split) > 1 => self.split_contraction(&split),
+            _ => {
+                let roots = self.region.graph.roots().to_vec();
+                let kernel = self.kernel(&roots, None, Phase::Whole, None)?;
+                Ok(self.leaf(kernel, None))
+            }
+        }
+    }
+
+    fn split_contraction(&mut self, split: &ContractionSplit) -> Result<Nest, NestError> {
+        let group = self.plan.groups;
+        self.plan.groups += 1;
+        let axis = split.axis.0 as usize;
+        let segments = self.cuts[axis].segments.clone();
+        let accumulated = split.addend.unwrap_or(split.dot);
+        let on_chip = |carried| Place::OnChip { buf: split.buffer, slot: None, carried };
+        let mut parts = Vec::new();
+
+        self.positions[axis] = Position::first();
+        let prologue = self.kernel(&[accumulated], None, Phase::Prologue, Some(on_chip(None)))?;
+        parts.push(self.leaf(prologue, Some(group)));
+        for (number, segment) in segments.iter().enumerate() {
+            // The prologue has done the first tile.
+            let done = u64::from(number == 0);
+            match segment.trip - done {
+                0 => {}
+                1 => {
+                    let tile = Affine::constant(done as i64);
+                    self.positions[axis] = Position { segment: number, tile };
+                    let body = self.body(split, on_chip(None))?;
+                    parts.push(self.leaf(body, Some(group)));
+                }
+                trip => {
+                    let iv = self.fresh_loop();
+                    let tile = Affine { c0: done as i64, ivs: vec![(iv, 1)] };
+                    self.positions[axis] = Position { segment: number, tile };
+                    let body = self.body(split, on_chip(Some(iv)))?;
+                    let body = Box::new(self.leaf(body, Some(group)));
+                    parts.push(Nest::For { iv, trip, parallel: false, body });
+                }
+            }
+        }
+        self.positions[axis] = Position::first();
+        let roots = self.region.graph.roots().to_vec();
+        let epilogue = self.kernel(&roots, Some((accumulated, on_chip(None))), Phase::Epilogue, None)?;
+        parts.push(self.leaf(epilogue, Some(group)));
+        Ok(Nest::Seq(parts))
+    }
+
+    fn leaf(&mut self, kernel: TiledKernel, group: Option<usize>) -> Nest {
+        self.plan.kernels.push(PlannedKernel { kernel, group });
+        Nest::Kernel(self.plan.kernels.len() - 1)
+    }
+
+    fn extents(&self) -> Result<Vec<TileExtent>, NestError> {
+        let extents = self.positions.iter().zip(&self.cuts).map(|(position, cut)| position.extent(cut));
+        extents.collect::<Option<_>>().ok_or(NestError::TooLarge)
+    }
+
+    /// The kernel that computes `roots` at the current positions, from `given` (an accumulated value and its place) if
+    /// any, into `out` or, when absent, the region's results.
+    fn kernel(
+        &self,
+        roots: &[NodeId],
+        given: Option<(NodeId, Place)>,
+        phase: Phase,
+        out: Option<Place>,
+    ) -> Result<TiledKernel, NestError> {
+        let extents = self.extents()?;
+        let (value, place) = given.unzip();
+        let given: Vec<NodeId> = value.into_iter().collect();
+        let mut part = cut(&self.region.graph, self.axes, &extents, roots, &given)?;
+        for root in roots {
+            part.graph.add_root(part.node_of[root])?;
+        }
+        let ins = self.places(&part, &extents, place.as_ref())?;
+        let outs = match out {
+            Some(place) => vec![place],
+            None => {
+                let results = self.region.results.iter().zip(&self.packed_results).zip(roots);
+                results
+                    .map(|((view, packed), &root)| self.view(view, packed.as_ref(), root, &extents))
+                    .map(|view| view.map(Place::Hbm))
+                    .collect::<Result<_, _>>()?
+            }
+        };
+        Ok(TiledKernel { graph: part.graph, ins, accumulators: vec![None; outs.len()], outs, phase })
+    }
+
+    /// The kernel that adds one more step of the contraction to the accumulator.
+    fn body(&self, split: &ContractionSplit, place: Place) -> Result<TiledKernel, NestError> {
+        let extents = self.extents()?;
+        let mut part = cut(&self.region.graph, self.axes, &extents, &[split.dot], &[])?;
+        let dot = part.node_of[&split.dot];
+        let shape = part.graph.shape(dot).clone();
+        let mut ins = self.places(&part, &extents, None)?;
+        let accumulator = part.graph.parameter(shape);
+        ins.push(place.clone());
+        let sum = part.graph.add(Op::Binary(Binary::Add), &[accumulator, dot])?;
+        part.graph.add_root(sum)?;
+        let accumulators = vec![Some(ins.len() - 1)];
+        Ok(TiledKernel { graph: part.graph, ins, outs: vec![place], accumulators, phase: Phase::Body })
+    }
+
+    fn places(
+        &self,
+        part: &CutGraph,
+        extents: &[TileExtent],
+        value: Option<&Place>,
+    ) -> Result<Vec<Place>, NestError> {
+        let place = |param: &CutParam| match param {
+            CutParam::Leaf(k) => {
+                let node = self.region.graph.params()[*k];
+                self.view(&self.region.leaves[*k].view, self.packed_leaves[*k].as_ref(), node, extents)
+                    .map(Place::Hbm)
+            }
+            // Only the accumulated value is given, and its place with it.
+            CutParam::Value(_) => value.cloned().ok_or(NestError::TooLarge),
+        };
+        part.params.iter().map(place).collect()
+    }
+
+    fn view(
+        &self,
+        view: &View,
+        packed: Option<&Packed>,
+        node: NodeId,
+        extents: &[TileExtent],
+    ) -> Result<View, NestError> {
+        match packed {
+            Some(packed) => packed.tile(&self.cuts, &self.positions),
+            None => tile_view(view, self.axes.of(node), extents),
+        }
+        .ok_or(NestError::TooLarge)
+    }
+}

@@ -1,0 +1,72 @@
+//! How an axis is cut: a run of whole tiles and a ragged rest, and where in them a kernel stands.
+
+use super::cut::TileExtent;
+use act_isa::Affine;
+
+/// A run of equal tiles along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// First element.
+    pub start: u64,
+    /// Elements per tile.
+    pub len: u64,
+    /// Number of tiles.
+    pub trip: u64,
+}
+
+/// The cut of one axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AxisCut {
+    pub segments: Vec<Segment>,
+    pub squeezed: bool,
+}
+
+impl AxisCut {
+    /// One tile that is the whole axis.
+    pub fn whole(size: u64) -> AxisCut {
+        AxisCut { segments: vec![Segment { start: 0, len: size, trip: 1 }], squeezed: false }
+    }
+
+    /// Tiles of `tile` elements (at least 1) and what is left.
+    pub fn tiles(size: u64, tile: u64, squeezed: bool) -> AxisCut {
+        let (trip, rest) = (size / tile, size % tile);
+        let mut segments = Vec::new();
+        if trip > 0 {
+            segments.push(Segment { start: 0, len: tile, trip });
+        }
+        if rest > 0 {
+            segments.push(Segment { start: trip * tile, len: rest, trip: 1 });
+        }
+        AxisCut { segments, squeezed }
+    }
+}
+
+/// A tile of an axis: the segment and the number of the tile within it, affine in the loops around.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub segment: usize,
+    pub tile: Affine,
+}
+
+impl Position {
+    pub fn first() -> Position {
+        Position { segment: 0, tile: Affine::constant(0) }
+    }
+
+    /// The elements covered; `None` when an offset overflows.
+    pub fn extent(&self, cut: &AxisCut) -> Option<TileExtent> {
+        let segment = cut.segments.get(self.segment)?;
+        let mut offset = scaled(&self.tile, i64::try_from(segment.len).ok()?)?;
+        offset.c0 = offset.c0.checked_add(i64::try_from(segment.start).ok()?)?;
+        Some(TileExtent { len: segment.len, squeezed: cut.squeezed, offset })
+    }
+}
+
+/// `factor · affine`; `None` on overflow.
+pub fn scaled(affine: &Affine, factor: i64) -> Option<Affine> {
+    let mut out = Affine::constant(affine.c0.checked_mul(factor)?);
+    for &(iv, k) in &affine.ivs {
+        out.add_term(iv, k.checked_mul(factor)?)?;
+    }
+    Some(out)
+}
