@@ -3,9 +3,11 @@
 //! and no PJRT.
 
 pub mod assembly;
+pub mod constant;
 pub mod expr;
 pub mod model;
 pub mod program;
+pub mod semantics;
 
 pub use assembly::{AsmInstr, Assembly, AttrVal, BetaVal};
 pub use expr::{Cond, Env, EvalExprError, Expr};
@@ -14,3 +16,4 @@ pub use model::{
     Slice, Stmt, SymConst, SymOp,
 };
 pub use program::{Affine, Extent, LoopId, LoopProgram, Phase, Place, Program, Space, TiledKernel, View};
+pub use semantics::{InstantiateError, Position};
