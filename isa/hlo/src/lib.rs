@@ -6,6 +6,7 @@ pub mod graph;
 pub mod infer;
 pub mod literal;
 pub mod op;
+pub mod proto;
 pub mod shape;
 
 pub use elem::ElemType;
