@@ -2,6 +2,7 @@
 //! them alone. Knows no accelerator.
 
 pub mod elem;
+pub mod eval;
 pub mod graph;
 pub mod infer;
 pub mod literal;
@@ -10,6 +11,7 @@ pub mod proto;
 pub mod shape;
 
 pub use elem::ElemType;
+pub use eval::{EvalError, eval, eval_op};
 pub use graph::{Graph, GraphError, Node, NodeId, SourceLoc};
 pub use infer::{ShapeError, infer_shape};
 pub use literal::Literal;

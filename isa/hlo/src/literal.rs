@@ -49,6 +49,14 @@ impl Literal {
         &self.data
     }
 
+    /// The same bytes, shared, under another shape.
+    ///
+    /// # Errors
+    /// When the shape needs another number of bytes.
+    pub fn with_shape(&self, shape: Shape) -> Result<Literal, LiteralSizeError> {
+        Literal::from_bytes(shape, Arc::clone(&self.data))
+    }
+
     /// The bytes of element `index` in row-major order. `index < shape.elements()`.
     pub fn element_bytes(&self, index: u64) -> &[u8] {
         let w = self.shape.elem.bytes() as usize;
