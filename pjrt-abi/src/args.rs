@@ -387,7 +387,7 @@ c_struct! {
 
 c_struct! {
     /// `PJRT_Program`: a program in one of the formats `hlo` (HloModuleProto), `hlo_with_config`, `mlir`.
-    Program = "PJRT_Program" {
+    sized Program = "PJRT_Program" {
         /// Size of this struct in bytes.
         struct_size: usize,
         /// Extensions of this struct.
@@ -405,7 +405,7 @@ c_struct! {
 
 c_struct! {
     /// `PJRT_ExecuteOptions`
-    ExecuteOptions = "PJRT_ExecuteOptions" {
+    sized ExecuteOptions = "PJRT_ExecuteOptions" {
         /// Size of this struct in bytes, as the caller knows it.
         struct_size: usize,
         /// Extensions of this struct.
@@ -447,22 +447,6 @@ pub mod buffer_type {
 pub mod host_buffer_semantics {
     /// The data are read before the call returns.
     pub const IMMUTABLE_ONLY_DURING_CALL: i32 = 0;
-}
-
-impl ExecuteOptions {
-    /// All fields zero, the size set.
-    #[allow(clippy::new_without_default, reason = "a default would hide that the size is set")]
-    pub fn new() -> Self {
-        ExecuteOptions { struct_size: Self::STRUCT_SIZE, ..Self::zeroed() }
-    }
-}
-
-impl Program {
-    /// All fields zero, the size set.
-    #[allow(clippy::new_without_default, reason = "a default would hide that the size is set")]
-    pub fn new() -> Self {
-        Program { struct_size: Self::STRUCT_SIZE, ..Self::zeroed() }
-    }
 }
 
 pub(crate) fn layouts() -> Vec<Layout> {

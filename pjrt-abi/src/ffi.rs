@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::base::opaque;
-use crate::layout::{CStruct, Layout, c_struct};
+use crate::layout::{Layout, c_struct};
 
 opaque! {
     /// `XLA_FFI_Error`
@@ -308,7 +308,7 @@ c_struct! {
 
 c_struct! {
     /// Argument of `XLA_FFI_Error_Create`.
-    ErrorCreateArgs = "XLA_FFI_Error_Create_Args" {
+    sized ErrorCreateArgs = "XLA_FFI_Error_Create_Args" {
         /// Size of this struct in bytes.
         struct_size: usize,
         /// Extensions of this call.
@@ -334,14 +334,6 @@ c_struct! {
         internal_api: *const InternalApi,
         /// Makes an error that a handler returns.
         XLA_FFI_Error_Create: Option<unsafe extern "C" fn(args: *mut ErrorCreateArgs) -> *mut FfiError>,
-    }
-}
-
-impl ErrorCreateArgs {
-    /// All fields zero, the size set.
-    #[allow(clippy::new_without_default, reason = "a default would hide that the size is set")]
-    pub fn new() -> Self {
-        ErrorCreateArgs { struct_size: Self::STRUCT_SIZE, ..Self::zeroed() }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::layout::{Layout, c_struct};
 
 c_struct! {
     /// Argument of `register_handler`.
-    RegisterHandlerArgs = "PJRT_FFI_Register_Handler_Args" {
+    sized RegisterHandlerArgs = "PJRT_FFI_Register_Handler_Args" {
         /// Size of this struct in bytes.
         struct_size: usize,
         /// The custom call target to serve.

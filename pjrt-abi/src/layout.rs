@@ -58,15 +58,19 @@ impl Layout {
 
 /// Declares a `#[repr(C)]` struct together with its [`CStruct`] implementation.
 ///
-/// The form `Name = "C_Name" for Slot::X` also says which function the struct is the argument of.
+/// `sized` adds a constructor that sets the field `struct_size`; `for SLOT` also says which function the struct
+/// is the argument of.
 macro_rules! c_struct {
     ($(#[$meta:meta])* $name:ident = $c_name:literal for $slot:ident { $($body:tt)* }) => {
-        $crate::layout::c_struct! { $(#[$meta])* $name = $c_name { $($body)* } }
+        $crate::layout::c_struct! { $(#[$meta])* sized $name = $c_name { $($body)* } }
 
         // SAFETY: the struct is the argument struct of that slot, and starts with its size.
         unsafe impl $crate::args::Args for $name {
             const SLOT: $crate::Slot = $crate::Slot::$slot;
         }
+    };
+    ($(#[$meta:meta])* sized $name:ident = $c_name:literal { $($body:tt)* }) => {
+        $crate::layout::c_struct! { $(#[$meta])* $name = $c_name { $($body)* } }
 
         impl $name {
             /// All fields zero, the size set.

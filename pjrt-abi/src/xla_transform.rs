@@ -76,7 +76,7 @@ c_struct! {
 
 c_struct! {
     /// Argument of `register_xla_transform`.
-    RegisterArgs = "PJRT_Register_Xla_Transform_Args" {
+    sized RegisterArgs = "PJRT_Register_Xla_Transform_Args" {
         /// Size of this struct in bytes.
         struct_size: usize,
         /// The transform's name.

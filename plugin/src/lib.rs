@@ -1,1 +1,41 @@
-//! The act PJRT plugin.
+//! The act PJRT plugin: a shared library that stands between a framework and XLA's CPU backend, hands on
+//! most calls, and takes part in compilation. The framework sees [`GetPjrtApi`]; Python sees the functions
+//! of [`python_abi`].
+//!
+//! One file per PJRT object whose functions are hooked. No panic crosses the C border ([`hook`]).
+
+mod api;
+mod build_id;
+pub mod client;
+pub mod compile;
+mod device;
+mod envelope;
+mod error;
+mod executable;
+mod extensions;
+mod ffi_frame;
+mod ffi_handler;
+mod hook;
+mod inner;
+pub mod kernel;
+mod loaded_executable;
+mod log;
+mod object_table;
+pub mod options;
+pub mod python_abi;
+mod python_callback;
+pub mod records;
+pub mod target;
+mod topology;
+mod transform;
+
+use pjrt_abi::Api;
+
+/// The entry point of a PJRT library: its function table.
+///
+/// Does nothing else; XLA's library is loaded by the first call that needs it, so that options given to
+/// `PJRT_Client_Create` may still say which one.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetPjrtApi() -> *const Api {
+    api::table()
+}

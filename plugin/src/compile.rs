@@ -1,0 +1,125 @@
+//! The functions that compile: `PJRT_Client_Compile`, `PJRT_Compile`, `PJRT_Client_Load`. Each compilation
+//! carries a context, which the transform callback finds through the thread that compiles.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pjrt_abi::args::{ClientCompileArgs, ClientLoadArgs, CompileArgs};
+
+use crate::client::{self, ClientState};
+use crate::error::Failure;
+use crate::executable::{self, ExecutableState};
+use crate::hook::{Call, Hook};
+use crate::kernel::RegisteredKernel;
+use crate::{loaded_executable, topology};
+
+/// One compilation under way.
+#[derive(Debug)]
+pub struct CompileContext {
+    /// The client that compiles.
+    pub client: Arc<ClientState>,
+    /// Kernels that the program will call, by key.
+    pub kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+}
+
+impl CompileContext {
+    /// The module to go on with instead of `module`, a serialized HloModuleProto; `None` to leave it as it is.
+    pub(crate) fn transform(&mut self, module: &[u8]) -> Option<Vec<u8>> {
+        tracing::debug!(bytes = module.len(), "module compiled for the host");
+        None
+    }
+}
+
+thread_local! {
+    /// Compilations under way on this thread, the innermost last.
+    static UNDER_WAY: RefCell<Vec<CompileContext>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes the context out when a compilation ends, also by a panic.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin(client: Arc<ClientState>) -> UnderWay {
+        let context = CompileContext { client, kernels: BTreeMap::new() };
+        UNDER_WAY.with_borrow_mut(|under_way| under_way.push(context));
+        UnderWay
+    }
+
+    fn end(self) -> Option<CompileContext> {
+        let context = UNDER_WAY.with_borrow_mut(Vec::pop);
+        std::mem::forget(self);
+        context
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        UNDER_WAY.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Gives `body` the context of the compilation under way on this thread; `None` when it is not one of ours.
+pub(crate) fn with_context<R>(body: impl FnOnce(&mut CompileContext) -> R) -> Option<R> {
+    // Taken out meanwhile, as what `body` calls may compile something itself.
+    let mut context = UNDER_WAY.with_borrow_mut(Vec::pop)?;
+    let result = body(&mut context);
+    UNDER_WAY.with_borrow_mut(|under_way| under_way.push(context));
+    Some(result)
+}
+
+/// Runs a compiling call of a client's and tells what the executable it makes needs to live.
+fn compile(
+    client: Arc<ClientState>,
+    forward: impl FnOnce() -> Result<(), Failure>,
+) -> Result<Arc<ExecutableState>, Failure> {
+    let under_way = UnderWay::begin(Arc::clone(&client));
+    forward()?;
+    let kernels = under_way.end().map(|context| context.kernels).unwrap_or_default();
+    Ok(Arc::new(ExecutableState::new(client, kernels)))
+}
+
+/// `PJRT_Client_Compile`
+pub(crate) struct ClientCompile;
+
+impl Hook for ClientCompile {
+    type Args = ClientCompileArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        let Some(client) = client::state(call.client) else { return call.forward() };
+        let state = compile(client, || call.forward())?;
+        loaded_executable::remember(call.executable, state);
+        Ok(())
+    }
+}
+
+/// `PJRT_Compile`
+pub(crate) struct Compile;
+
+impl Hook for Compile {
+    type Args = CompileArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        let client = client::state(call.client).or_else(|| topology::client_of(call.topology));
+        let Some(client) = client else { return call.forward() };
+        let state = compile(client, || call.forward())?;
+        executable::remember(call.executable, state);
+        Ok(())
+    }
+}
+
+/// `PJRT_Client_Load`
+pub(crate) struct ClientLoad;
+
+impl Hook for ClientLoad {
+    type Args = ClientLoadArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        let state = executable::state(call.executable);
+        call.forward()?;
+        if let Some(state) = state {
+            loaded_executable::remember(call.loaded_executable, state);
+        }
+        Ok(())
+    }
+}

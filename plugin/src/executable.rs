@@ -1,0 +1,196 @@
+//! `PJRT_Executable_*`: the kernels that an executable owns, its fingerprint, its costs, and its way to
+//! bytes and back.
+
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+use std::sync::{Arc, OnceLock};
+
+use pjrt_abi::args::{
+    ExecutableDeserializeAndLoadArgs, ExecutableDestroyArgs, ExecutableFingerprintArgs,
+    ExecutableGetCostAnalysisArgs, ExecutableSerializeArgs,
+};
+use pjrt_abi::{Executable, SerializedExecutable};
+
+use crate::client::{self, ClientState};
+use crate::envelope::Envelope;
+use crate::error::Failure;
+use crate::hook::{Call, Hook};
+use crate::kernel::RegisteredKernel;
+use crate::loaded_executable;
+use crate::object_table::ObjectTable;
+
+/// What we remember of an executable, loaded or not.
+#[derive(Debug)]
+pub(crate) struct ExecutableState {
+    pub(crate) client: Arc<ClientState>,
+    /// The kernels that it calls, by key; they live as long as an executable that calls them.
+    pub(crate) kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+    fingerprint: OnceLock<String>,
+    /// The bytes that it was loaded from. XLA writes out a loaded executable without its code.
+    loaded_from: Option<Vec<u8>>,
+}
+
+impl ExecutableState {
+    pub(crate) fn new(
+        client: Arc<ClientState>,
+        kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+    ) -> ExecutableState {
+        ExecutableState { client, kernels, fingerprint: OnceLock::new(), loaded_from: None }
+    }
+
+    /// The fingerprint that the inner library gives the program, extended by all that decides what it was
+    /// compiled to. It lives as long as the state.
+    pub(crate) fn fingerprint(&self, inner: &str) -> &str {
+        self.fingerprint.get_or_init(|| {
+            let kernels: String = self.kernels.keys().flat_map(|key| [";", key]).collect();
+            format!("{inner};{}{kernels}", self.client.fingerprint())
+        })
+    }
+}
+
+static EXECUTABLES: ObjectTable<ExecutableState> = ObjectTable::new();
+
+pub(crate) fn remember(executable: *const Executable, state: Arc<ExecutableState>) {
+    EXECUTABLES.insert(executable, state);
+}
+
+pub(crate) fn state(executable: *const Executable) -> Option<Arc<ExecutableState>> {
+    EXECUTABLES.get(executable)
+}
+
+/// A string that the inner library handed out.
+///
+/// # Safety
+/// `data` must point to `size` readable bytes, or be null.
+pub(crate) unsafe fn inner_text(data: *const c_char, size: usize) -> String {
+    if data.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// `PJRT_Executable_Destroy`
+pub(crate) struct Destroy;
+
+impl Hook for Destroy {
+    type Args = ExecutableDestroyArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        // Out of the table first: once destroyed, another object may have the address.
+        let state = EXECUTABLES.remove(call.executable);
+        let outcome = call.forward();
+        drop(state);
+        outcome
+    }
+}
+
+/// `PJRT_Executable_Fingerprint`
+pub(crate) struct Fingerprint;
+
+impl Hook for Fingerprint {
+    type Args = ExecutableFingerprintArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        call.forward()?;
+        let Some(state) = state(call.executable) else { return Ok(()) };
+        // SAFETY: the inner library's answer.
+        let inner = unsafe { inner_text(call.executable_fingerprint, call.executable_fingerprint_size) };
+        let text = state.fingerprint(&inner);
+        (call.executable_fingerprint, call.executable_fingerprint_size) = (text.as_ptr().cast(), text.len());
+        Ok(())
+    }
+}
+
+/// `PJRT_Executable_GetCostAnalysis`: XLA's CPU backend has none; then nothing is known.
+pub(crate) struct CostAnalysis;
+
+impl Hook for CostAnalysis {
+    type Args = ExecutableGetCostAnalysisArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        match call.forward() {
+            Err(failure) if failure.is_unimplemented() => {
+                tracing::debug!("no cost analysis: {}", failure.into_message());
+                (call.properties, call.num_properties) = (std::ptr::null(), 0);
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+/// `PJRT_Executable_Serialize`: the inner library's bytes in our envelope.
+pub(crate) struct Serialize;
+
+impl Hook for Serialize {
+    type Args = ExecutableSerializeArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        let Some(state) = state(call.executable) else { return call.forward() };
+        let bytes = match &state.loaded_from {
+            Some(bytes) => bytes.clone(),
+            None => serialize(call, &state)?,
+        };
+        let bytes = Box::new(bytes);
+        (call.serialized_bytes, call.serialized_bytes_size) = (bytes.as_ptr().cast(), bytes.len());
+        call.serialized_executable = Box::into_raw(bytes).cast();
+        call.serialized_executable_deleter = Some(delete_serialized);
+        Ok(())
+    }
+}
+
+/// The inner library's bytes, which are freed, in our envelope.
+fn serialize(call: &mut Call<ExecutableSerializeArgs>, state: &ExecutableState) -> Result<Vec<u8>, Failure> {
+    call.forward()?;
+    // SAFETY: the inner library's answer, valid until its deleter is called.
+    let inner =
+        unsafe { std::slice::from_raw_parts(call.serialized_bytes.cast::<u8>(), call.serialized_bytes_size) };
+    let kernels =
+        state.kernels.iter().map(|(key, kernel)| (key.clone(), kernel.kernel().serialize())).collect();
+    let envelope = Envelope { origin: state.client.fingerprint().to_owned(), inner: inner.to_vec(), kernels };
+    if let Some(deleter) = call.serialized_executable_deleter {
+        // SAFETY: called once, and the bytes are not used any more.
+        unsafe { deleter(call.serialized_executable) };
+    }
+    Ok(envelope.to_bytes())
+}
+
+/// Frees what [`Serialize`] handed out.
+unsafe extern "C" fn delete_serialized(serialized: *mut SerializedExecutable) {
+    // SAFETY: `Serialize` made it from such a box, and the framework calls this once.
+    drop(unsafe { Box::from_raw(serialized.cast::<Vec<u8>>()) });
+}
+
+/// `PJRT_Executable_DeserializeAndLoad`
+pub(crate) struct DeserializeAndLoad;
+
+impl Hook for DeserializeAndLoad {
+    type Args = ExecutableDeserializeAndLoadArgs;
+
+    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
+        let Some(client) = client::state(call.client) else { return call.forward() };
+        let given = (call.serialized_executable, call.serialized_executable_size);
+        if given.0.is_null() {
+            return Err(Failure::invalid_argument("act: no serialized executable given"));
+        }
+        // SAFETY: the framework says where its bytes are and how many.
+        let bytes = unsafe { std::slice::from_raw_parts(given.0.cast::<u8>(), given.1) };
+        let envelope = Envelope::from_bytes(bytes, client.fingerprint())
+            .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
+        if !envelope.kernels.is_empty() {
+            return Err(Failure::invalid_argument("act: the executable calls kernels of another build"));
+        }
+        call.serialized_executable = envelope.inner.as_ptr().cast();
+        call.serialized_executable_size = envelope.inner.len();
+        let outcome = call.forward();
+        (call.serialized_executable, call.serialized_executable_size) = given;
+        outcome?;
+        let mut state = ExecutableState::new(client, BTreeMap::new());
+        state.loaded_from = Some(bytes.to_vec());
+        let state = Arc::new(state);
+        loaded_executable::remember(call.loaded_executable, state);
+        Ok(())
+    }
+}
