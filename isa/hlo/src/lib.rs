@@ -1,6 +1,7 @@
 //! HLO as data: element types, shapes, literals, operators and graphs, and what can be computed from
 //! them alone. Knows no accelerator.
 
+pub mod compare;
 pub mod elem;
 pub mod eval;
 pub mod graph;

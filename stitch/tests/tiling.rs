@@ -1,0 +1,350 @@
+//! Tile plans against the reference evaluator: a plan is executed by evaluating every tiled kernel's graph on the bytes
+//! that its places name, and must reproduce the region evaluated whole, bit for bit on integers.
+
+use act_hlo::{Binary, DotDims, ElemType, Graph, Literal, NodeId, Op, Shape, Unary, eval};
+use act_isa::{
+    Affine, AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Expr, Hbm, Instr, Isa, LoopId, Place, Slice,
+    Space, Stmt, SymOp, View,
+};
+use act_stitch::region::choice::choices;
+use act_stitch::region::pack_order::{Packing, pack};
+use act_stitch::tile::{Axes, Nest, NormalRegion, Segments, TilePlan, build_nest, normalize};
+use std::collections::BTreeMap;
+
+/// An accelerator whose one instruction is an MxNxK matrix product in s32.
+fn machine(m: i64, n: i64, k: i64) -> Isa {
+    let attr = |name: &str, max| AttrDecl { name: name.to_owned(), kind: AttrKind::Int { min: 1, max } };
+    let alpha = vec![attr("m", m), attr("n", n), attr("k", k)];
+    let slice = |a: u16, b: u16| {
+        Slice::OnChip(BufferSlice {
+            buffer: BufferId(0),
+            start: vec![Expr::Int(0), Expr::Int(0)],
+            len: vec![Expr::Alpha(a), Expr::Alpha(b)],
+        })
+    };
+    let stmt = |op: SymOp, operands: Vec<usize>, a: u16, b: u16| Stmt {
+        name: String::new(),
+        op,
+        operands,
+        elem: ElemType::S32,
+        dims: vec![Expr::Alpha(a), Expr::Alpha(b)],
+    };
+    let stmts = vec![
+        stmt(SymOp::Parameter(0), vec![], 0, 2),
+        stmt(SymOp::Parameter(1), vec![], 2, 1),
+        stmt(SymOp::Dot(DotDims::matmul()), vec![0, 1], 0, 1),
+    ];
+    Isa {
+        name: "matrix".to_owned(),
+        hbm: Hbm { name: "d0".to_owned(), size: 1 << 30, align: 1 },
+        buffers: vec![Buffer {
+            name: "d1".to_owned(),
+            access: vec![1 << 20, 1 << 20],
+            unit: vec![],
+            elem: ElemType::S32,
+            align: vec![1, 1],
+        }],
+        registers: vec![],
+        units: vec![],
+        instrs: vec![Instr {
+            name: "mm".to_owned(),
+            alpha,
+            beta: vec![],
+            inputs: vec![slice(0, 2), slice(2, 1)],
+            outputs: vec![slice(0, 1)],
+            requires: vec![],
+            cost: Expr::Int(1),
+            unit: None,
+            asm: String::new(),
+            computation: Computation { stmts, roots: vec![2] },
+        }],
+    }
+}
+
+/// Segments of d0 and the accumulators that live between kernels, while a plan is executed.
+struct Memory {
+    segments: BTreeMap<Space, Vec<u8>>,
+    accumulators: BTreeMap<usize, Literal>,
+    loops: BTreeMap<LoopId, i64>,
+    kernels_run: usize,
+}
+
+impl Memory {
+    fn addresses(&self, view: &View) -> Vec<usize> {
+        let start = view.start.eval(|iv| self.loops.get(&iv).copied()).expect("loops around are bound");
+        view.dims.iter().fold(vec![start as usize], |at, &(len, stride)| {
+            at.into_iter()
+                .flat_map(|a| (0..len as i64).map(move |i| (a as i64 + i * stride) as usize))
+                .collect()
+        })
+    }
+
+    fn read(&self, view: &View) -> Literal {
+        let width = view.elem.bytes() as usize;
+        let bytes = &self.segments[&view.space];
+        let data: Vec<u8> = self.addresses(view).iter().flat_map(|&a| bytes[a..a + width].to_vec()).collect();
+        let shape = Shape::new(view.elem, view.dims.iter().map(|d| d.0).collect::<Vec<_>>());
+        Literal::from_bytes(shape, data).expect("one element per address")
+    }
+
+    fn write(&mut self, view: &View, value: &Literal) {
+        assert!(view.dims.iter().map(|d| d.0).eq(value.shape().dims.iter().copied()), "{view:?} {value:?}");
+        for (i, at) in self.addresses(view).into_iter().enumerate() {
+            let element = value.element_bytes(i as u64);
+            self.segments.get_mut(&view.space).expect("the segment exists")[at..at + element.len()]
+                .copy_from_slice(element);
+        }
+    }
+
+    fn run(&mut self, plan: &TilePlan, nest: &Nest) {
+        match nest {
+            Nest::Seq(parts) => parts.iter().for_each(|part| self.run(plan, part)),
+            Nest::For { iv, trip, body, .. } => {
+                for i in 0..*trip {
+                    self.loops.insert(*iv, i as i64);
+                    self.run(plan, body);
+                }
+                self.loops.remove(iv);
+            }
+            Nest::HostCopy { from, to } => {
+                let value = self.read(from);
+                self.write(to, &value);
+            }
+            Nest::Kernel(k) => {
+                self.kernels_run += 1;
+                let planned = &plan.kernels[*k];
+                let group = planned.group.unwrap_or(usize::MAX);
+                let ins: Vec<Literal> = planned
+                    .kernel
+                    .ins
+                    .iter()
+                    .map(|place| match place {
+                        Place::Hbm(view) => self.read(view),
+                        Place::OnChip { .. } => self.accumulators[&group].clone(),
+                    })
+                    .collect();
+                let outs = eval(&planned.kernel.graph, &ins).expect("a tiled kernel evaluates");
+                for (place, value) in planned.kernel.outs.iter().zip(&outs) {
+                    match place {
+                        Place::Hbm(view) => self.write(view, value),
+                        Place::OnChip { .. } => {
+                            self.accumulators.insert(group, value.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn execute(region: &NormalRegion, plan: &TilePlan, inputs: &[Literal]) -> (Vec<Literal>, usize) {
+    let segments: Segments = region.segments;
+    let mut memory = Memory {
+        segments: BTreeMap::new(),
+        accumulators: BTreeMap::new(),
+        loops: BTreeMap::new(),
+        kernels_run: 0,
+    };
+    for (k, input) in inputs.iter().enumerate() {
+        memory.segments.insert(Space::Operand(k as u16), input.bytes().to_vec());
+    }
+    memory.segments.insert(segments.consts(), plan.consts.clone());
+    // Poison: a byte that nobody writes shows.
+    memory.segments.insert(segments.packed(), vec![0xA5; plan.packed_bytes as usize]);
+    for view in &region.results {
+        let bytes: u64 = view.dims.iter().map(|d| d.0).product::<u64>() * view.elem.bytes();
+        memory.segments.insert(view.space, vec![0xA5; bytes as usize]);
+    }
+    memory.run(plan, &plan.nest);
+    let results = region.results.iter().map(|view| memory.read(view)).collect();
+    (results, memory.kernels_run)
+}
+
+fn noise(shape: &Shape, seed: u64) -> Literal {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as u8
+    };
+    let data: Vec<u8> = match shape.elem {
+        ElemType::F32 => (0..shape.elements())
+            .flat_map(|_| ((i32::from(next()) - 128) as f32 / 64.0).to_le_bytes())
+            .collect(),
+        _ => (0..shape.bytes()).map(|_| next()).collect(),
+    };
+    Literal::from_bytes(shape.clone(), data).expect("sized by the shape")
+}
+
+/// Runs every choice of every packing level and compares; returns how many plans were run.
+fn check(graph: &Graph, granularity: (i64, i64, i64)) -> usize {
+    let isa = machine(granularity.0, granularity.1, granularity.2);
+    let view = |space, id: NodeId| View::row_major(space, graph.shape(id));
+    let operands: Vec<View> =
+        graph.params().iter().enumerate().map(|(k, &id)| view(Space::Operand(k as u16), id)).collect();
+    let results: Vec<View> =
+        graph.roots().iter().enumerate().map(|(k, &id)| view(Space::Result(k as u16), id)).collect();
+    let inputs: Vec<Literal> =
+        graph.params().iter().enumerate().map(|(k, &id)| noise(graph.shape(id), k as u64 + 1)).collect();
+    let expected = eval(graph, &inputs).expect("the region evaluates");
+    let region = normalize(graph, &operands, &results).expect("views fit");
+    let axes = Axes::of_graph(&region.graph);
+    let mut plans = 0;
+    for level in Packing::LEVELS {
+        let Some((region, packed)) = pack(&region, &axes, level).expect("permutes") else { continue };
+        let axes = Axes::of_graph(&region.graph);
+        for mut choice in choices(&region, &axes, &isa, true) {
+            choice.packed_leaves.clone_from(&packed);
+            choice.packed_results = vec![level == Packing::All; results.len()];
+            let plan = build_nest(&region, &axes, &choice).expect("a nest");
+            let (got, _) = execute(&region, &plan, &inputs);
+            assert_eq!(got, expected, "{choice:?}\n{plan:#?}");
+            plans += 1;
+        }
+    }
+    plans
+}
+
+fn matmul(m: u64, k: u64, n: u64) -> (Graph, NodeId) {
+    let mut graph = Graph::new("matmul");
+    let a = graph.parameter(Shape::new(ElemType::S8, [m, k]));
+    let b = graph.parameter(Shape::new(ElemType::S8, [k, n]));
+    let product = Shape::new(ElemType::S32, [m, n]);
+    let dot = graph.add_declared(Op::Dot(DotDims::matmul()), &[a, b], Some(&product)).unwrap();
+    (graph, dot)
+}
+
+#[test]
+fn ragged_products_with_bias_and_relu() {
+    for (m, k, n) in [(1, 1, 1), (4, 4, 4), (8, 8, 8), (5, 9, 7), (3, 13, 4), (17, 2, 3), (4, 12, 5)] {
+        let (mut graph, dot) = matmul(m, k, n);
+        let bias = graph.parameter(Shape::new(ElemType::S32, [n]));
+        let shape = Shape::new(ElemType::S32, [m, n]);
+        let spread = graph.add_declared(Op::Broadcast { dims: vec![1] }, &[bias], Some(&shape)).unwrap();
+        let sum = graph.add(Op::Binary(Binary::Add), &[dot, spread]).unwrap();
+        let zero = Literal::zeros(Shape::scalar(ElemType::S32));
+        let zero = graph.add_declared(Op::Constant(zero), &[], Some(&Shape::scalar(ElemType::S32))).unwrap();
+        let zeros = graph.add_declared(Op::Broadcast { dims: vec![] }, &[zero], Some(&shape)).unwrap();
+        let relu = graph.add(Op::Binary(Binary::Maximum), &[sum, zeros]).unwrap();
+        graph.add_root(relu).unwrap();
+        assert!(check(&graph, (4, 4, 4)) > 0);
+        assert!(check(&graph, (3, 5, 2)) > 0);
+    }
+}
+
+#[test]
+fn kernels_run_once_per_tile_of_the_product() {
+    for (m, k, n) in [(16u64, 16, 16), (17, 33, 15), (64, 130, 1)] {
+        let (mut graph, dot) = matmul(m, k, n);
+        graph.add_root(dot).unwrap();
+        let isa = machine(16, 16, 16);
+        let views = |space: Space, id| View::row_major(space, graph.shape(id));
+        let operands = [views(Space::Operand(0), graph.params()[0]), views(Space::Operand(1), graph.params()[1])];
+        let results = [views(Space::Result(0), dot)];
+        let region = normalize(&graph, &operands, &results).unwrap();
+        let axes = Axes::of_graph(&region.graph);
+        let choice = choices(&region, &axes, &isa, true).remove(0);
+        let plan = build_nest(&region, &axes, &choice).unwrap();
+        let inputs: Vec<Literal> = graph.params().iter().map(|&p| noise(graph.shape(p), 3)).collect();
+        let (_, kernels) = execute(&region, &plan, &inputs);
+        let tiles = m.div_ceil(16) * n.div_ceil(16);
+        let steps = k.div_ceil(16);
+        // One more kernel per tile, the epilogue, where the contraction is split.
+        assert_eq!(kernels as u64, tiles * (steps + u64::from(steps > 1)));
+    }
+}
+
+#[test]
+fn contractions_over_either_dimension_and_transposed_results() {
+    for (lc, rc) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let (m, k, n) = (6, 7, 9);
+        let mut graph = Graph::new("dot");
+        let side = |c: usize, free| if c == 0 { [k, free] } else { [free, k] };
+        let a = graph.parameter(Shape::new(ElemType::S8, side(lc, m)));
+        let b = graph.parameter(Shape::new(ElemType::S8, side(rc, n)));
+        let dims =
+            DotDims { lhs_contracting: vec![lc], rhs_contracting: vec![rc], ..DotDims::default() };
+        let shape = Shape::new(ElemType::S32, [m, n]);
+        let dot = graph.add_declared(Op::Dot(dims), &[a, b], Some(&shape)).unwrap();
+        let turned = graph.add(Op::Transpose { perm: vec![1, 0] }, &[dot]).unwrap();
+        graph.add_root(turned).unwrap();
+        assert!(check(&graph, (4, 4, 4)) > 0);
+    }
+}
+
+#[test]
+fn a_value_times_its_own_transpose() {
+    let mut graph = Graph::new("gram");
+    let x = graph.parameter(Shape::new(ElemType::S8, [9, 6]));
+    let dims = DotDims { lhs_contracting: vec![1], rhs_contracting: vec![1], ..DotDims::default() };
+    let shape = Shape::new(ElemType::S32, [9, 9]);
+    let dot = graph.add_declared(Op::Dot(dims), &[x, x], Some(&shape)).unwrap();
+    graph.add_root(dot).unwrap();
+    let isa = machine(4, 4, 4);
+    assert!(check(&graph, (4, 4, 4)) > 0);
+    let views = [View::row_major(Space::Operand(0), graph.shape(x))];
+    let results = [View::row_major(Space::Result(0), &shape)];
+    let region = normalize(&graph, &views, &results).unwrap();
+    let axes = Axes::of_graph(&region.graph);
+    // Both uses are cut by themselves, so rows and columns are.
+    assert_eq!(choices(&region, &axes, &isa, true)[0].tiles.len(), 2);
+}
+
+#[test]
+fn batched_products_run_one_batch_at_a_time() {
+    let mut graph = Graph::new("batched");
+    let a = graph.parameter(Shape::new(ElemType::S8, [3, 5, 7]));
+    let b = graph.parameter(Shape::new(ElemType::S8, [3, 7, 6]));
+    let dims = DotDims {
+        lhs_batch: vec![0],
+        rhs_batch: vec![0],
+        lhs_contracting: vec![2],
+        rhs_contracting: vec![1],
+    };
+    let shape = Shape::new(ElemType::S32, [3, 5, 6]);
+    let dot = graph.add_declared(Op::Dot(dims), &[a, b], Some(&shape)).unwrap();
+    graph.add_root(dot).unwrap();
+    assert!(check(&graph, (4, 4, 4)) > 0);
+}
+
+#[test]
+fn a_vector_times_a_matrix_and_a_constant_operand() {
+    let mut graph = Graph::new("vector");
+    let v = graph.parameter(Shape::new(ElemType::S8, [7]));
+    let weights = noise(&Shape::new(ElemType::S8, [7, 5]), 11);
+    let shape = weights.shape().clone();
+    let w = graph.add_declared(Op::Constant(weights), &[], Some(&shape)).unwrap();
+    let dims = DotDims { lhs_contracting: vec![0], rhs_contracting: vec![0], ..DotDims::default() };
+    let shape = Shape::new(ElemType::S32, [5]);
+    let dot = graph.add_declared(Op::Dot(dims), &[v, w], Some(&shape)).unwrap();
+    graph.add_root(dot).unwrap();
+    assert!(check(&graph, (4, 4, 4)) > 0);
+}
+
+#[test]
+fn attention_keeps_the_reduced_axis_whole() {
+    let mut graph = Graph::new("attention");
+    let f32s = |dims: [u64; 2]| Shape::new(ElemType::F32, dims);
+    let q = graph.parameter(f32s([10, 4]));
+    let k = graph.parameter(f32s([6, 4]));
+    let v = graph.parameter(f32s([6, 8]));
+    let qk = DotDims { lhs_contracting: vec![1], rhs_contracting: vec![1], ..DotDims::default() };
+    let s = graph.add_declared(Op::Dot(qk), &[q, k], Some(&f32s([10, 6]))).unwrap();
+    let e = graph.add(Op::Unary(Unary::Exp), &[s]).unwrap();
+    let zero = Literal::zeros(Shape::scalar(ElemType::F32));
+    let zero = graph.add_declared(Op::Constant(zero), &[], Some(&Shape::scalar(ElemType::F32))).unwrap();
+    let sum = graph.add(Op::Reduce { dims: vec![1], combiner: Binary::Add }, &[e, zero]).unwrap();
+    let spread = graph.add_declared(Op::Broadcast { dims: vec![0] }, &[sum], Some(&f32s([10, 6]))).unwrap();
+    let p = graph.add(Op::Binary(Binary::Divide), &[e, spread]).unwrap();
+    let out = graph.add_declared(Op::Dot(DotDims::matmul()), &[p, v], Some(&f32s([10, 8]))).unwrap();
+    graph.add_root(out).unwrap();
+    assert!(check(&graph, (4, 4, 4)) > 0);
+}
+
+#[test]
+fn affine_addresses_add_up() {
+    let mut sum = Affine { c0: 1, ivs: vec![(LoopId(0), 2)] };
+    sum = sum.checked_add(&Affine { c0: 3, ivs: vec![(LoopId(0), -2), (LoopId(1), 5)] }).unwrap();
+    assert_eq!(sum, Affine { c0: 4, ivs: vec![(LoopId(1), 5)] });
+}
