@@ -17,6 +17,9 @@ pub struct ShapeError {
     pub message: String,
 }
 
+/// Highest rank of a shape that takes part in an operator.
+pub const MAX_RANK: usize = 64;
+
 /// A rule's outcome before the operator's name is known.
 type Rule<T> = Result<T, String>;
 
@@ -24,7 +27,8 @@ type Rule<T> = Result<T, String>;
 /// [`crate::OpKind`]) and is checked otherwise.
 ///
 /// Every shape that takes part is bounded: the product of its sizes (a size of 0 counted as 1) and its bytes
-/// fit in an `i64`, so that strides and offsets computed from it cannot overflow.
+/// fit in an `i64`, so that strides and offsets computed from it cannot overflow, and its rank is at most
+/// [`MAX_RANK`].
 ///
 /// # Errors
 /// Wrong operand count, ranks, sizes, element types or attributes; a shape beyond the bound.
@@ -157,8 +161,11 @@ fn needed(declared: Option<&Shape>) -> Rule<&Shape> {
     declared.ok_or_else(|| "needs a declared result shape".to_owned())
 }
 
-/// Refuses a shape whose strides or byte offsets would not fit in an `i64`.
+/// Refuses a shape whose strides or byte offsets would not fit in an `i64`, or of excessive rank.
 fn check_size(shape: &Shape) -> Rule<()> {
+    if shape.rank() > MAX_RANK {
+        return Err(format!("a shape of rank {} has more than {MAX_RANK} dimensions", shape.rank()));
+    }
     shape
         .dims
         .iter()

@@ -1,6 +1,7 @@
 //! HLO as data: element types, shapes, literals, operators and graphs, and what can be computed from
 //! them alone. Knows no accelerator.
 
+pub mod canonical;
 pub mod compare;
 pub mod elem;
 pub mod eval;
@@ -9,8 +10,11 @@ pub mod infer;
 pub mod literal;
 pub mod op;
 pub mod proto;
+pub mod random;
 pub mod shape;
+pub mod text;
 
+pub use canonical::canonical_bytes;
 pub use elem::ElemType;
 pub use eval::{EvalError, eval, eval_op};
 pub use graph::{Graph, GraphError, Node, NodeId, SourceLoc};
@@ -18,3 +22,4 @@ pub use infer::{ShapeError, infer_shape};
 pub use literal::Literal;
 pub use op::{Binary, Direction, DotDims, Op, OpKind, Unary};
 pub use shape::{Layout, Shape};
+pub use text::{ParseError, TextModule, parse_graph, parse_module, print_graph};
