@@ -63,6 +63,8 @@ def push_registered_handlers() -> None:
     """
     from jaxlib import xla_client
 
+    # jaxlib keeps registrations back until its own CPU client is made; from now on it lists them at once.
+    xla_client.register_custom_call_handler("cpu", xla_client._xla.register_custom_call_target)
     for name, stages in xla_client.custom_call_targets("Host").items():
         if name in _PYTHON_CALLBACKS or name in _pushed or not isinstance(stages, dict):
             continue

@@ -1,0 +1,38 @@
+"""Running Python programs in processes of their own, on a chosen platform and target."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def python(
+    *arguments: str | Path,
+    platforms: str | None = None,
+    target: str | None = None,
+    devices: int = 1,
+    timeout: float = 600,
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``python ARGUMENTS`` with JAX_PLATFORMS and ACT_TARGET as given (None: unset); keeps its output.
+
+    The test's own JAX and ACT variables are not passed on.
+    """
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "ACT_", "XLA_"))}
+    env |= environment
+    # Quiet: XLA's log lines would drown the output that tests read.
+    env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if platforms is not None:
+        env["JAX_PLATFORMS"] = platforms
+    if target is not None:
+        env["ACT_TARGET"] = target
+    if devices != 1:
+        env["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command, env=env, cwd=HERE, text=True, capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL
+    )
