@@ -1,0 +1,92 @@
+"""The installed wheel: what is in it, what it may be used with, and what it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+import pytest
+from conftest import HERE
+
+ROOT = HERE.parent
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Distribution:
+    """The distribution as it was installed."""
+    return distribution("act-pjrt")
+
+
+def located(wheel: Distribution, name: str) -> Path:
+    """The one installed file whose path ends so."""
+    found = [file for file in wheel.files or [] if str(file).endswith(name)]
+    assert len(found) == 1, (name, found)
+    return Path(str(found[0].locate())).resolve()
+
+
+def test_tests_run_against_the_wheel(wheel: Distribution) -> None:
+    """Not against the source tree."""
+    import act_pjrt
+
+    assert Path(act_pjrt.__file__).resolve() == located(wheel, "act_pjrt/__init__.py")
+    assert ROOT / "plugin" not in Path(act_pjrt.__file__).resolve().parents
+
+
+def test_registers_itself_with_jax(wheel: Distribution) -> None:
+    entries = {(entry.group, entry.name, entry.value) for entry in wheel.entry_points}
+    assert ("jax_plugins", "act", "act_pjrt.registration") in entries
+
+
+def test_carries_the_pinned_xla_library_and_licences(wheel: Distribution) -> None:
+    for line in (ROOT / "ci" / "xla.sha256").read_text().splitlines():
+        expected, name = line.split()
+        folder = "act_pjrt/xla" if name.endswith(".so") else "dist-info/licenses/act_pjrt/xla"
+        content = located(wheel, f"{folder}/{name}")
+        assert hashlib.sha256(content.read_bytes()).hexdigest() == expected
+        if name.endswith(".so"):
+            assert expected in located(wheel, "act_pjrt/xla/PROVENANCE.md").read_text()
+    assert "Apache License" in located(wheel, "dist-info/licenses/LICENSE").read_text()
+    assert "LLVM" in located(wheel, "dist-info/licenses/LLVM-COPYRIGHT").read_text()
+
+
+def test_tag_is_true_of_every_binary(wheel: Distribution) -> None:
+    """No file in the wheel needs a newer glibc, or another library, than the wheel's tag promises."""
+    tag = re.search(r"^Tag: py3-none-(manylinux_2_\d+)_x86_64$", wheel.read_text("WHEEL") or "", re.MULTILINE)
+    assert tag
+    binaries = [located(wheel, "act_pjrt/libact_pjrt.so"), located(wheel, "bin/act")]
+    binaries.append(located(wheel, "act_pjrt/xla/pjrt_c_api_cpu_plugin.so"))
+    floor = subprocess.run(
+        [sys.executable, ROOT / "ci" / "glibc_floor.py", *binaries],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert floor.stdout.strip() == tag.group(1)
+
+
+def test_library_exports_nothing_else(wheel: Distribution) -> None:
+    """Everything else is hidden, so that two copies of LLVM in one process do not meet."""
+    library = located(wheel, "act_pjrt/libact_pjrt.so")
+    table = subprocess.run(
+        ["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True
+    )
+    names = {line.split()[-1].split("@")[0] for line in table.stdout.splitlines()}
+    assert "GetPjrtApi" in names
+    assert {name for name in names if not name.startswith("act_")} == {"GetPjrtApi"}
+
+
+def test_dependencies(wheel: Distribution) -> None:
+    required = wheel.requires or []
+    assert any(line.startswith("jax>=") for line in required)
+    assert any(line.startswith("ortools") and "9.15" in line for line in required)
+    assert [line for line in required if "z3-solver" in line and "extra" in line]
+
+
+def test_command_is_installed(wheel: Distribution) -> None:
+    command = located(wheel, "bin/act")
+    version = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
+    assert version.strip() == f"act {wheel.version}"
