@@ -3,8 +3,8 @@
 
 use act_hlo::{Binary, DotDims, ElemType, Graph, Literal, NodeId, Op, Shape, Unary, eval};
 use act_isa::{
-    Affine, AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Expr, Hbm, Instr, Isa, LoopId, Place, Slice,
-    Space, Stmt, SymOp, View,
+    Affine, AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Expr, Hbm, Instr, Isa, LoopId,
+    Place, Slice, Space, Stmt, SymOp, View,
 };
 use act_stitch::region::choice::choices;
 use act_stitch::region::pack_order::{Packing, pack};
@@ -240,7 +240,8 @@ fn kernels_run_once_per_tile_of_the_product() {
         graph.add_root(dot).unwrap();
         let isa = machine(16, 16, 16);
         let views = |space: Space, id| View::row_major(space, graph.shape(id));
-        let operands = [views(Space::Operand(0), graph.params()[0]), views(Space::Operand(1), graph.params()[1])];
+        let operands =
+            [views(Space::Operand(0), graph.params()[0]), views(Space::Operand(1), graph.params()[1])];
         let results = [views(Space::Result(0), dot)];
         let region = normalize(&graph, &operands, &results).unwrap();
         let axes = Axes::of_graph(&region.graph);
@@ -263,8 +264,7 @@ fn contractions_over_either_dimension_and_transposed_results() {
         let side = |c: usize, free| if c == 0 { [k, free] } else { [free, k] };
         let a = graph.parameter(Shape::new(ElemType::S8, side(lc, m)));
         let b = graph.parameter(Shape::new(ElemType::S8, side(rc, n)));
-        let dims =
-            DotDims { lhs_contracting: vec![lc], rhs_contracting: vec![rc], ..DotDims::default() };
+        let dims = DotDims { lhs_contracting: vec![lc], rhs_contracting: vec![rc], ..DotDims::default() };
         let shape = Shape::new(ElemType::S32, [m, n]);
         let dot = graph.add_declared(Op::Dot(dims), &[a, b], Some(&shape)).unwrap();
         let turned = graph.add(Op::Transpose { perm: vec![1, 0] }, &[dot]).unwrap();
