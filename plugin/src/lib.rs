@@ -21,6 +21,7 @@ pub mod kernel;
 mod loaded_executable;
 mod log;
 mod object_table;
+pub mod offload;
 pub mod options;
 pub mod python_abi;
 mod python_callback;

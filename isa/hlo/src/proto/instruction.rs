@@ -335,6 +335,14 @@ impl Instruction {
         self.message.set_message(field::SHAPE, &shape.to_message());
     }
 
+    /// Takes over another instruction's type, to the byte.
+    pub fn copy_shape(&mut self, from: &Instruction) {
+        self.message.clear(field::SHAPE);
+        if let Some(bytes) = from.message.bytes(field::SHAPE) {
+            self.message.push(Field::bytes(field::SHAPE, bytes.clone()));
+        }
+    }
+
     pub fn set_operand_ids(&mut self, ids: &[i64]) {
         self.message.set_ints(field::OPERAND_IDS, ids);
     }

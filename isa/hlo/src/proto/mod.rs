@@ -10,6 +10,6 @@ mod wire;
 
 pub use instruction::{Instruction, Metadata, PadDim, SliceDim};
 pub use literal::{read_literal, write_literal};
-pub use module::{Computation, FreshNames, HloModule};
+pub use module::{BufferAlias, Computation, FreshNames, HloModule};
 pub use shape::{ArrayShape, HloShape};
 pub use wire::{Field, Message, Payload, ProtoError};

@@ -254,6 +254,14 @@ impl Computation {
     }
 }
 
+/// A result of the entry computation that is written into a parameter's buffer. Indices lead into tuples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferAlias {
+    pub output: Vec<i64>,
+    pub parameter: i64,
+    pub parameter_index: Vec<i64>,
+}
+
 /// A module of HLO as XLA serializes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HloModule {
@@ -350,11 +358,6 @@ impl HloModule {
         raw_fields(&self.slots).bytes(module_field::SCHEDULE).is_some_and(|b| !b.is_empty())
     }
 
-    /// Whether results share buffers with parameters (donation).
-    pub fn has_input_output_alias(&self) -> bool {
-        raw_fields(&self.slots).bytes(module_field::INPUT_OUTPUT_ALIAS).is_some_and(|b| !b.is_empty())
-    }
-
     /// Where an instruction comes from, its stack frame resolved; `None` when nothing is known.
     ///
     /// # Errors
@@ -369,6 +372,32 @@ impl HloModule {
             return Ok(None);
         }
         Ok(Some(SourceLoc { op_name: metadata.op_name, file, line: u32::try_from(line).unwrap_or(0) }))
+    }
+
+    /// Drops the order of execution, for a module taken from a finished program.
+    pub fn clear_schedule(&mut self) {
+        set_raw(&mut self.slots, module_field::SCHEDULE, None);
+    }
+
+    /// Results that have to be written into a parameter's buffer (donation).
+    ///
+    /// # Errors
+    /// Malformed entries.
+    pub fn input_output_alias(&self) -> Result<Vec<BufferAlias>, ProtoError> {
+        const NAME: &str = "HloInputOutputAliasProto";
+        let fields = raw_fields(&self.slots);
+        let Some(config) = fields.message(module_field::INPUT_OUTPUT_ALIAS, NAME)? else {
+            return Ok(Vec::new());
+        };
+        let entries = config.all_bytes(1).map(|bytes| {
+            let entry = Message::parse(bytes, NAME)?;
+            Ok(BufferAlias {
+                output: entry.ints(1, NAME)?,
+                parameter: entry.int(2),
+                parameter_index: entry.ints(3, NAME)?,
+            })
+        });
+        entries.collect()
     }
 
     /// Ids and names that are still free.

@@ -1,0 +1,202 @@
+//! Growing a region from a seed, and the smaller regions to try when the compiler refuses it.
+
+use super::flow::{Flow, FlowId, is_movement};
+use super::region::{Contracted, Region};
+use act_hlo::Op;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bounds of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Operators in a region.
+    pub operators: usize,
+    /// Contractions in a region.
+    pub contractions: usize,
+    /// Regions offered to the compiler for one seed.
+    pub attempts: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // Room for one attention block or two layers; a compiler's search grows much faster than the region.
+        Limits { operators: 96, contractions: 4, attempts: 24 }
+    }
+}
+
+/// What regions may grow over.
+pub(crate) struct Ground<'a> {
+    pub(crate) flow: &'a Flow,
+    pub(crate) contracted: &'a Contracted<'a>,
+    /// Values that no region may hold although they are expressible.
+    pub(crate) ruled_out: &'a BTreeSet<FlowId>,
+    pub(crate) limits: Limits,
+}
+
+impl Ground<'_> {
+    pub(crate) fn allows(&self, id: FlowId) -> bool {
+        let node = self.flow.node(id);
+        node.live
+            && node.takable.is_ok()
+            && !node.duplicable
+            && !self.contracted.is_taken(id)
+            && !self.ruled_out.contains(&id)
+    }
+
+    fn is_contraction(&self, id: FlowId) -> bool {
+        matches!(self.flow.op(id), Some(Op::Dot(_)))
+    }
+
+    /// The largest region around `seed` within `allowed`: neighbours join, nearest first, as long as the region
+    /// stays convex and within the limits.
+    fn grow(&self, seed: FlowId, contractions: usize, allowed: &dyn Fn(FlowId) -> bool) -> Region {
+        let mut region = Region::of([seed]);
+        let mut distance = BTreeMap::from([(seed, 0u32)]);
+        loop {
+            let mut border: BTreeSet<(u32, FlowId)> = BTreeSet::new();
+            for &id in &region.members {
+                let node = self.flow.node(id);
+                let next = distance.get(&id).map_or(0, |d| d + 1);
+                for &n in node.operands.iter().chain(&node.users) {
+                    if !region.contains(n) && allowed(n) && self.allows(n) {
+                        let d = *distance.entry(n).or_insert(next);
+                        border.insert((d, n));
+                    }
+                }
+            }
+            let mut grown = false;
+            for (d, id) in border {
+                if let Some(larger) = self.join(&region, id, contractions, allowed) {
+                    larger.members.iter().for_each(|&m| {
+                        distance.entry(m).or_insert(d);
+                    });
+                    region = larger;
+                    grown = true;
+                }
+            }
+            if !grown {
+                return self.trim(region, seed);
+            }
+        }
+    }
+
+    /// The region with `id` and all that has to come along; `None` when that is not possible.
+    fn join(
+        &self,
+        region: &Region,
+        id: FlowId,
+        contractions: usize,
+        allowed: &dyn Fn(FlowId) -> bool,
+    ) -> Option<Region> {
+        if region.contains(id) {
+            return None;
+        }
+        let mut larger = region.clone();
+        larger.members.insert(id);
+        self.close(&mut larger, contractions, allowed).then_some(larger)
+    }
+
+    /// Makes a region convex by taking in what lies between its members; false when that is not possible.
+    fn close(&self, region: &mut Region, contractions: usize, allowed: &dyn Fn(FlowId) -> bool) -> bool {
+        loop {
+            let dots = region.members.iter().filter(|&&m| self.is_contraction(m)).count();
+            if region.members.len() > self.limits.operators || dots > contractions {
+                return false;
+            }
+            let between = self.contracted.between(&region.core(self.flow));
+            let missing: Vec<FlowId> = between
+                .into_iter()
+                .filter(|&id| !region.contains(id) && !self.flow.node(id).duplicable)
+                .collect();
+            if missing.is_empty() {
+                // What is left between is remade by the host from values that the region gives: a path that
+                // leaves and comes back.
+                return self.is_convex(region);
+            }
+            if !missing.iter().all(|&id| allowed(id) && self.allows(id)) {
+                return false;
+            }
+            region.members.extend(missing);
+        }
+    }
+
+    /// Whether no path leaves what the region takes and comes back to it.
+    pub(crate) fn is_convex(&self, region: &Region) -> bool {
+        self.contracted.between(&region.core(self.flow)).is_empty()
+    }
+
+    /// Drops results that only repeat or move what the region would give otherwise: the host makes them from
+    /// less.
+    fn trim(&self, mut region: Region, seed: FlowId) -> Region {
+        loop {
+            let expands = |&id: &FlowId| {
+                id != seed
+                    && self.flow.op(id).is_some_and(|op| is_movement(op) && !matches!(op, Op::Convert))
+                    && !self.flow.node(id).users.iter().any(|&u| region.contains(u))
+            };
+            let Some(id) = region.members.iter().copied().rev().find(expands) else { return region };
+            region.members.remove(&id);
+        }
+    }
+
+    /// Regions around `seed` to offer one after another, the largest first. All are convex and hold the seed.
+    pub(crate) fn candidates(&self, seed: FlowId) -> Vec<Region> {
+        let mut found: Vec<Region> = Vec::new();
+        let limit = self.limits.attempts;
+        let mut offer = |region: Region| {
+            if found.len() < limit && self.is_convex(&region) && !found.contains(&region) {
+                found.push(region);
+            }
+        };
+        for contractions in (1..=self.limits.contractions).rev() {
+            offer(self.grow(seed, contractions, &|_| true));
+        }
+        let alone = self.grow(seed, 1, &|_| true);
+        // What the seed needs and what needs the seed; the rest hangs on one of the two.
+        let upstream = self.related(seed, &alone, |id| &self.flow.node(id).operands);
+        let downstream = self.related(seed, &alone, |id| &self.flow.node(id).users);
+        let up: Vec<FlowId> = upstream.iter().rev().copied().collect();
+        let down: Vec<FlowId> = downstream.iter().copied().collect();
+        // Cut values take along what lies beyond them.
+        let cut = |kept_up: usize, kept_down: usize| {
+            let excluded: BTreeSet<FlowId> = up[kept_up.min(up.len())..]
+                .iter()
+                .chain(&down[kept_down.min(down.len())..])
+                .copied()
+                .collect();
+            self.grow(seed, 1, &|id| alone.contains(id) && !excluded.contains(&id))
+        };
+        for kept in (0..down.len()).rev() {
+            offer(cut(up.len(), kept));
+        }
+        for kept in (0..up.len()).rev() {
+            offer(cut(kept, down.len()));
+        }
+        for kept in (0..up.len()).rev() {
+            offer(cut(kept, 0));
+        }
+        // Whatever else was cut off for want of attempts, the seed by itself is always tried.
+        let bare = Region::of([seed]);
+        if !found.contains(&bare) && self.is_convex(&bare) {
+            found.truncate(limit.saturating_sub(1));
+            found.push(bare);
+        }
+        found
+    }
+
+    /// Members of `region` that `next` leads to from `seed`, in ascending order.
+    fn related<'b>(
+        &'b self,
+        seed: FlowId,
+        region: &Region,
+        next: impl Fn(FlowId) -> &'b [FlowId],
+    ) -> BTreeSet<FlowId> {
+        let mut found = BTreeSet::new();
+        let mut pending = next(seed).to_vec();
+        while let Some(id) = pending.pop() {
+            if region.contains(id) && found.insert(id) {
+                pending.extend_from_slice(next(id));
+            }
+        }
+        found
+    }
+}
