@@ -1,0 +1,193 @@
+//! From candidates to the code of one kernel (ACT paper, section 7): every pii graph is ordered and allocated unless it
+//! cannot beat the best so far, and the cheapest result wins. Knows neither how graphs are found nor what a cost means.
+
+use crate::cost::CostModel;
+use crate::numerics::Numerics;
+use crate::phase2::{
+    self, AllocError, AllocLimits, AllocOptions, AllocatorChoice, AllocatorUsed, SolverMissing,
+};
+use crate::pii::PiiGraph;
+use act_isa::{Assembly, Isa, Program, TiledKernel};
+use std::time::{Duration, Instant};
+
+/// Everything that the result of a compilation depends on besides kernel, description and cost model. Part of kernel
+/// keys; holds no wall time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    pub numerics: Numerics,
+    /// `ACT_ALLOC`.
+    pub alloc: AllocatorChoice,
+    pub candidates: CandidateLimits,
+    pub allocation: AllocLimits,
+}
+
+/// When the enumeration of candidates ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CandidateLimits {
+    /// Candidates looked at.
+    pub most: u32,
+    /// Once a candidate was accepted as number n: the enumeration goes on to number `2 · n + patience` (the paper's
+    /// termination heuristic, counted in candidates instead of seconds).
+    pub patience: u32,
+}
+
+impl Default for CandidateLimits {
+    fn default() -> CandidateLimits {
+        CandidateLimits { most: 512, patience: 16 }
+    }
+}
+
+/// The code of one kernel.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub pii: PiiGraph,
+    pub assembly: Assembly,
+    /// In the units of the cost model.
+    pub cost: u64,
+    /// Start of the slot, per access dimension, of every parameter and result that lies on chip.
+    pub in_slots: Vec<Option<Vec<i64>>>,
+    pub out_slots: Vec<Option<Vec<i64>>>,
+    pub allocator: AllocatorUsed,
+    pub report: Report,
+}
+
+/// What was tried. Times are for people; nothing depends on them.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub select_time: Duration,
+    pub allocate_time: Duration,
+    pub candidates: Vec<Tried>,
+    pub end: EnumerationEnd,
+}
+
+/// One candidate: a lower bound of its cost, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    pub lower_bound: u64,
+    pub instructions: usize,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The cheapest so far.
+    Accepted {
+        cost: u64,
+    },
+    /// Allocated, but not cheaper than what there was.
+    Dearer {
+        cost: u64,
+    },
+    /// Its lower bound already reached the cost of the best.
+    Pruned,
+    Failed(AllocError),
+}
+
+/// Why no more candidates were looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EnumerationEnd {
+    /// There were no more.
+    #[default]
+    Exhausted,
+    /// [`CandidateLimits::most`].
+    Limit,
+    /// [`CandidateLimits::patience`].
+    Patience,
+}
+
+/// Why a set of candidates has no code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoAllocation {
+    #[error("there is no candidate")]
+    NoCandidate,
+    /// The reason is that of the first, which was the cheapest.
+    #[error("none of {tried} candidates can be allocated; the first one: {reason}")]
+    Failed { reason: AllocError, tried: usize },
+    #[error(transparent)]
+    SolverMissing(SolverMissing),
+}
+
+/// Compiles the best of `candidates`, which come in a fixed order, cheap ones first.
+///
+/// # Errors
+/// No candidate has an allocation, or CP-SAT is needed and missing.
+pub fn compile_best(
+    isa: &Isa,
+    kernel: &TiledKernel,
+    mut candidates: impl Iterator<Item = PiiGraph>,
+    options: &Options,
+    cost: &dyn CostModel,
+) -> Result<Compiled, NoAllocation> {
+    let alloc_options = AllocOptions { allocator: options.alloc, limits: options.allocation };
+    let limits = options.candidates;
+    let mut report = Report::default();
+    let mut best: Option<(Compiled, u32)> = None;
+    let mut seen = 0u32;
+    report.end = loop {
+        if seen >= limits.most {
+            break EnumerationEnd::Limit;
+        }
+        if best.as_ref().is_some_and(|(_, at)| seen >= at.saturating_mul(2).saturating_add(limits.patience)) {
+            break EnumerationEnd::Patience;
+        }
+        let started = Instant::now();
+        let next = candidates.next();
+        report.select_time += started.elapsed();
+        let Some(pii) = next else { break EnumerationEnd::Exhausted };
+        seen += 1;
+        let lower_bound = cost.lower_bound(isa, &pii);
+        let instructions = pii.instructions();
+        let mut note = |outcome| report.candidates.push(Tried { lower_bound, instructions, outcome });
+        if best.as_ref().is_some_and(|(best, _)| lower_bound >= best.cost) {
+            note(Outcome::Pruned);
+            continue;
+        }
+        let started = Instant::now();
+        let allocation = phase2::allocate(isa, kernel, &pii, &alloc_options);
+        let elapsed = started.elapsed();
+        match allocation {
+            Err(AllocError::SolverMissing(missing)) => return Err(NoAllocation::SolverMissing(missing)),
+            Err(reason) => note(Outcome::Failed(reason)),
+            Ok(allocation) => {
+                let value = cost.cost(isa, &straight_line(&allocation.assembly));
+                if best.as_ref().is_none_or(|(best, _)| value < best.cost) {
+                    note(Outcome::Accepted { cost: value });
+                    let compiled = Compiled {
+                        pii,
+                        assembly: allocation.assembly,
+                        cost: value,
+                        in_slots: allocation.in_slots,
+                        out_slots: allocation.out_slots,
+                        allocator: allocation.allocator,
+                        report: Report::default(),
+                    };
+                    best = Some((compiled, seen));
+                } else {
+                    note(Outcome::Dearer { cost: value });
+                }
+            }
+        }
+        report.allocate_time += elapsed;
+    };
+    match best {
+        Some((compiled, _)) => Ok(Compiled { report, ..compiled }),
+        None => {
+            let tried = report.candidates.len();
+            let first = report.candidates.into_iter().find_map(|t| match t.outcome {
+                Outcome::Failed(reason) => Some(reason),
+                _ => None,
+            });
+            Err(first.map_or(NoAllocation::NoCandidate, |reason| NoAllocation::Failed { reason, tried }))
+        }
+    }
+}
+
+/// The code as a program without loops.
+pub fn straight_line(assembly: &Assembly) -> Program {
+    let instrs = assembly.instrs.iter().map(|instr| Program::Instr {
+        op: instr.op,
+        alpha: instr.alpha.clone(),
+        beta: instr.beta.clone(),
+    });
+    Program::Seq(instrs.collect())
+}

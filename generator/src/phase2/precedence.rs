@@ -1,0 +1,160 @@
+//! The fast allocator: a search over which of two boxes lies above the other, with every start kept as low as those
+//! decisions allow. Exact when there are no conditions beyond bounds, congruences and orderings: the lowest starts
+//! under a set of decisions are a least fixed point, and every answer agrees with some set of decisions. Knows only
+//! the constraint problem.
+
+use super::csp::{AtLeast, Csp, Outcome, Term};
+
+/// Solves `csp` within `budget` elementary steps (one bound raised, or one pair looked at).
+pub(super) fn solve(csp: &Csp, budget: u64) -> Outcome {
+    if let Some(buffer) = csp.overfull_buffer() {
+        return Outcome::Unsat { buffer: Some(buffer) };
+    }
+    let mut search =
+        Search { csp, pairs: csp.pairs(), upper: csp.vars.iter().map(|v| v.max).collect(), steps: budget };
+    search.run()
+}
+
+/// A box moved above another in one dimension: `start(above) >= start(below) + len(below)`.
+#[derive(Clone, Copy)]
+struct Alternative {
+    above: usize,
+    below: usize,
+    dim: usize,
+}
+
+/// A pair that overlapped at the lowest starts, and the ways to part it that were not tried yet.
+struct Frame {
+    alternatives: Vec<Alternative>,
+    next: usize,
+    /// State to come back to.
+    lower: Vec<i64>,
+    decisions: usize,
+    buffer: usize,
+}
+
+struct Search<'a> {
+    csp: &'a Csp,
+    pairs: Vec<(usize, usize)>,
+    upper: Vec<i64>,
+    steps: u64,
+}
+
+enum Raise {
+    Done,
+    Infeasible,
+    OutOfBudget,
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Outcome {
+        let mut decisions: Vec<AtLeast> = self.csp.orderings.clone();
+        let mut lower = Vec::with_capacity(self.csp.vars.len());
+        for var in &self.csp.vars {
+            match var.round_up(var.min) {
+                Some(low) if low <= var.max => lower.push(low),
+                _ => return Outcome::Unsat { buffer: None },
+            }
+        }
+        match self.raise(&mut lower, &decisions) {
+            Raise::Done => {}
+            Raise::Infeasible => return Outcome::Unsat { buffer: None },
+            Raise::OutOfBudget => return Outcome::GaveUp,
+        }
+        let mut stack: Vec<Frame> = Vec::new();
+        let mut culprit = None;
+        loop {
+            let Some(violated) = self.first_overlap(&lower) else {
+                return if self.csp.admits(&lower) { Outcome::Sat(lower) } else { Outcome::GaveUp };
+            };
+            let buffer = self.csp.boxes[violated.0].buffer;
+            stack.push(Frame {
+                alternatives: self.alternatives(violated),
+                next: 0,
+                lower: lower.clone(),
+                decisions: decisions.len(),
+                buffer,
+            });
+            // Take the next untried alternative, deepest first.
+            loop {
+                // Conditions played no part so far, and they can only take answers away.
+                let Some(frame) = stack.last_mut() else { return Outcome::Unsat { buffer: culprit } };
+                decisions.truncate(frame.decisions);
+                lower.clone_from(&frame.lower);
+                let Some(&alternative) = frame.alternatives.get(frame.next) else {
+                    culprit = culprit.or(Some(frame.buffer));
+                    stack.pop();
+                    continue;
+                };
+                frame.next += 1;
+                decisions.push(self.decision(alternative));
+                match self.raise(&mut lower, &decisions) {
+                    Raise::Done => break,
+                    Raise::Infeasible => {}
+                    Raise::OutOfBudget => return Outcome::GaveUp,
+                }
+            }
+        }
+    }
+
+    fn first_overlap(&mut self, lower: &[i64]) -> Option<(usize, usize)> {
+        let found = self.pairs.iter().position(|&(a, b)| self.csp.overlap(a, b, lower));
+        self.steps = self.steps.saturating_sub(found.unwrap_or(self.pairs.len()) as u64 / 16);
+        found.map(|at| self.pairs[at])
+    }
+
+    /// The ways to part a pair, outer dimensions first, the box that came later above the other first.
+    fn alternatives(&self, (first, later): (usize, usize)) -> Vec<Alternative> {
+        let (a, b) = (&self.csp.boxes[first], &self.csp.boxes[later]);
+        let room = &self.csp.capacity[a.buffer];
+        (0..a.len.len())
+            .filter(|&d| a.len[d].saturating_add(b.len[d]) <= room[d])
+            .flat_map(|dim| {
+                [
+                    Alternative { above: later, below: first, dim },
+                    Alternative { above: first, below: later, dim },
+                ]
+            })
+            .collect()
+    }
+
+    fn decision(&self, Alternative { above, below, dim }: Alternative) -> AtLeast {
+        let (above, below) = (&self.csp.boxes[above], &self.csp.boxes[below]);
+        let end = below.start[dim];
+        AtLeast {
+            left: above.start[dim],
+            right: Term { var: end.var, offset: end.offset.saturating_add(below.len[dim]) },
+        }
+    }
+
+    /// Raises the lower bounds to the least fixed point of `decisions`.
+    fn raise(&mut self, lower: &mut [i64], decisions: &[AtLeast]) -> Raise {
+        loop {
+            let mut changed = false;
+            for decision in decisions {
+                let need = decision.right.value(lower);
+                if decision.left.value(lower) >= need {
+                    continue;
+                }
+                // Only raising the left side can help: the right one is as low as it can be.
+                let Some(var) = decision.left.var else { return Raise::Infeasible };
+                let Some(bound) = self.csp.vars[var].round_up(need.saturating_sub(decision.left.offset))
+                else {
+                    return Raise::Infeasible;
+                };
+                if bound > self.upper[var] || decision.right.var == Some(var) {
+                    return Raise::Infeasible;
+                }
+                if self.steps == 0 {
+                    return Raise::OutOfBudget;
+                }
+                self.steps -= 1;
+                lower[var] = bound;
+                changed = true;
+            }
+            if !changed {
+                return Raise::Done;
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of phase 2: hand-built pii graphs with known answers, a cell-by-cell execution of the emitted code, and both
+//! allocators against exhaustive search.
+
+mod attention;
+mod description;
+mod identities;
+mod orders;
+mod places;
+mod random;
+mod replay;

@@ -1,0 +1,221 @@
+//! Orders: two register files where no depth-first order fits, and operands taken in the order of their needs.
+
+use super::super::order::{Orders, sethi_ullman};
+use super::super::skeleton::Skeleton;
+use super::super::{AllocError, AllocOptions, AllocatorChoice, allocate};
+use super::description::{Builder, alpha, beta, buffer, in_hbm, instr, int, isa, slice, window};
+use super::replay::replay;
+use crate::pii::PiiGraph;
+use act_isa::{Isa, Slice};
+
+/// Two files of registers with loads and stores each, and an operation from every pair of files into each.
+fn files(blue: u64, red: u64) -> Isa {
+    let reg = |file: u16, k: u16| slice(file, &[beta(k)], &[int(1)]);
+    let mut instrs = Vec::new();
+    for (file, name) in ["b", "r"].into_iter().enumerate() {
+        let file = file as u16;
+        instrs.push(instr(&format!("load_{name}"), 0, 2, vec![window(beta(1), int(128))], reg(file, 0)));
+        instrs.push(instr(&format!("store_{name}"), 0, 2, vec![reg(file, 0)], window(beta(1), int(128))));
+        for (x, first) in ["b", "r"].into_iter().enumerate() {
+            instrs.push(instr(&format!("{name}_{first}"), 0, 2, vec![reg(x as u16, 0)], reg(file, 1)));
+            for (y, second) in ["b", "r"].into_iter().enumerate() {
+                let inputs: Vec<Slice> = vec![reg(x as u16, 0), reg(y as u16, 1)];
+                instrs.push(instr(&format!("{name}_{first}{second}"), 0, 3, inputs, reg(file, 2)));
+            }
+        }
+    }
+    isa(vec![buffer("blue", &[blue]), buffer("red", &[red])], instrs)
+}
+
+/// In the manner of Fig. 29: nine values; either half must hold one value of one file across the whole of the other
+/// half in depth-first order, and both halves need two registers of both files at their widest point.
+fn crossing(isa: &Isa) -> PiiGraph {
+    let mut b = Builder::new(isa);
+    let load = |b: &mut Builder<'_>, name: &str, k: u16| {
+        let bytes = b.bytes(k, 0, 128);
+        b.run(name, &[], &[bytes])
+    };
+    // Left: two blue values become one red; right: two red values become one blue; both meet crosswise.
+    let a = load(&mut b, "load_b", 0);
+    let c = load(&mut b, "load_b", 1);
+    let left_red = b.run("r_bb", &[], &[a, c]);
+    let left_blue = b.run("b_r", &[], &[left_red]);
+    let d = load(&mut b, "load_r", 2);
+    let e = load(&mut b, "load_r", 3);
+    let right_blue = b.run("b_rr", &[], &[d, e]);
+    let right_red = b.run("r_b", &[], &[right_blue]);
+    let meet = b.run("b_br", &[], &[left_blue, right_red]);
+    let stored = b.store("store_b", &[], meet, 0, 128);
+    b.root(&[stored])
+}
+
+#[test]
+fn an_order_that_interleaves_is_found_when_depth_first_fails() {
+    // left half first: left_blue waits in blue while the right half needs two red, one blue: fits (2,2).
+    let roomy = files(2, 2);
+    let graph = crossing(&roomy);
+    let allocation = allocate(&roomy, &in_hbm(4), &graph, &AllocOptions::default()).unwrap();
+    replay(&roomy, &in_hbm(4), &graph, &allocation);
+
+    // The sum needs every operand of a chain in turn: depth-first by operands would hold all of them.
+    let isa = files(2, 1);
+    let mut b = Builder::new(&isa);
+    let first = b.bytes(0, 0, 128);
+    let first = b.run("load_b", &[], &[first]);
+    let mut readers = Vec::new();
+    for _ in 0..3 {
+        let red = b.run("r_b", &[], &[first]);
+        readers.push(b.store("store_r", &[], red, 0, 128));
+    }
+    let graph = b.root(&readers);
+    let allocation = allocate(&isa, &in_hbm(1), &graph, &AllocOptions::default()).unwrap();
+    replay(&isa, &in_hbm(1), &graph, &allocation);
+}
+
+/// Two chains X and Y that alternate between the files, and that share a value: after the shared value is made, both
+/// chains must advance in step, because each step of one frees what the other needs.
+fn ladder(isa: &Isa) -> PiiGraph {
+    let mut b = Builder::new(isa);
+    let shared = b.bytes(0, 0, 128);
+    let shared = b.run("load_b", &[], &[shared]);
+    // X: three blue intermediates held for one red; Y: a red that only the shared value makes.
+    let x1 = b.run("r_b", &[], &[shared]);
+    let y1 = b.run("b_b", &[], &[shared]);
+    let x2 = b.run("b_r", &[], &[x1]);
+    let y2 = b.run("r_b", &[], &[y1]);
+    let cross = b.run("r_br", &[], &[x2, y2]);
+    let x3 = b.run("b_r", &[], &[cross]);
+    let stored = b.store("store_b", &[], x3, 0, 128);
+    b.root(&[stored])
+}
+
+#[test]
+fn every_order_is_enumerated_once_the_first_has_failed() {
+    let isa = files(8, 8);
+    let kernel = in_hbm(4);
+    let graph = ladder(&isa);
+    let skeleton = Skeleton::new(&isa, &kernel, &graph).unwrap();
+    let first = sethi_ullman(&skeleton).unwrap();
+    let mut orders = Orders::new(&skeleton, first, 1_000_000);
+    let mut seen = std::collections::BTreeSet::new();
+    while let Some(order) = orders.next() {
+        for (at, &step) in order.iter().enumerate() {
+            let before = &skeleton.steps[step];
+            assert!(before.producers.iter().chain(&before.hazards).all(|p| order[..at].contains(p)));
+        }
+        seen.insert(order);
+    }
+    assert!(orders.exhausted());
+    // load, then x1 x2 and y1 y2 interleaved in C(4,2) ways, then three more.
+    assert_eq!(seen.len(), 6);
+
+    // An order that failed excludes those that interfere at least as much.
+    let mut orders = Orders::new(&skeleton, sethi_ullman(&skeleton).unwrap(), 1_000_000);
+    let mut tried = 0;
+    while orders.next().is_some() {
+        tried += 1;
+        orders.last_failed();
+    }
+    assert!(orders.exhausted() && tried < 6, "{tried}");
+}
+
+#[test]
+fn all_small_register_files_agree_with_exhaustive_search() {
+    // Whatever the sizes of the files, an order is found exactly when some order of all has an allocation.
+    for graph_of in [crossing, ladder] {
+        for blue in 1..4 {
+            for red in 1..4 {
+                let isa = files(blue, red);
+                let kernel = in_hbm(4);
+                let graph = graph_of(&isa);
+                let skeleton = Skeleton::new(&isa, &kernel, &graph).unwrap();
+                let all = permutations(&skeleton);
+                let possible = all.iter().any(|order| {
+                    let outcome = super::super::precedence::solve(&skeleton.csp(order), 1_000_000);
+                    matches!(outcome, super::super::csp::Outcome::Sat(_))
+                });
+                for allocator in [AllocatorChoice::Auto, AllocatorChoice::CpSat] {
+                    let options = AllocOptions { allocator, ..AllocOptions::default() };
+                    match allocate(&isa, &kernel, &graph, &options) {
+                        Ok(allocation) => {
+                            assert!(possible);
+                            replay(&isa, &kernel, &graph, &allocation);
+                        }
+                        Err(AllocError::NoFit { .. }) => assert!(!possible, "blue {blue}, red {red}"),
+                        Err(other) => panic!("{other:?}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// All topological orders, by the plainest recursion.
+fn permutations(skeleton: &Skeleton) -> Vec<Vec<usize>> {
+    fn extend(skeleton: &Skeleton, prefix: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
+        if prefix.len() == skeleton.steps.len() {
+            all.push(prefix.clone());
+        }
+        for step in 0..skeleton.steps.len() {
+            let s = &skeleton.steps[step];
+            if !prefix.contains(&step) && s.producers.iter().chain(&s.hazards).all(|p| prefix.contains(p)) {
+                prefix.push(step);
+                extend(skeleton, prefix, all);
+                prefix.pop();
+            }
+        }
+    }
+    let mut all = Vec::new();
+    extend(skeleton, &mut Vec::new(), &mut all);
+    all
+}
+
+#[test]
+fn the_needier_operand_comes_first() {
+    // A narrow load and a wide tree: depth-first by operand order would keep the load waiting.
+    let n = || alpha(0);
+    let isa = isa(
+        vec![buffer("d", &[8])],
+        vec![
+            instr(
+                "load",
+                1,
+                2,
+                vec![window(beta(1), super::description::times(n(), 128))],
+                slice(0, &[beta(0)], &[n()]),
+            ),
+            instr(
+                "sum",
+                0,
+                3,
+                vec![slice(0, &[beta(0)], &[int(4)]), slice(0, &[beta(1)], &[int(4)])],
+                slice(0, &[beta(2)], &[int(2)]),
+            ),
+            instr(
+                "mix",
+                0,
+                3,
+                vec![slice(0, &[beta(0)], &[int(2)]), slice(0, &[beta(1)], &[int(2)])],
+                slice(0, &[beta(2)], &[int(2)]),
+            ),
+            instr(
+                "store",
+                1,
+                2,
+                vec![slice(0, &[beta(0)], &[n()])],
+                window(beta(1), super::description::times(n(), 128)),
+            ),
+        ],
+    );
+    let mut b = Builder::new(&isa);
+    let (x, y, z) = (b.bytes(0, 0, 256), b.bytes(1, 0, 512), b.bytes(2, 0, 512));
+    let x = b.run("load", &[2], &[x]);
+    let (y, z) = (b.run("load", &[4], &[y]), b.run("load", &[4], &[z]));
+    let sum = b.run("sum", &[], &[y, z]);
+    let mixed = b.run("mix", &[], &[x, sum]);
+    let stored = b.store("store", &[2], mixed, 0, 256);
+    let graph = b.root(&[stored]);
+    let allocation = allocate(&isa, &in_hbm(3), &graph, &AllocOptions::default()).unwrap();
+    assert_eq!(allocation.orders_tried, 1);
+    assert_eq!(allocation.order, [y, z, sum, x, mixed, stored]);
+}
