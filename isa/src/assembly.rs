@@ -1,4 +1,16 @@
-//! Straight-line assembly: concrete instructions θ(α, β) and the constants they read.
+//! Straight-line assembly: concrete instructions θ(α, β) and the constants they read; its text form and that of loop
+//! programs, both by the assembly syntax of the description.
+
+mod address;
+mod parse;
+mod print;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use parse::{AssemblyError, AssemblyProblem, parse_assembly, parse_program};
+pub use print::{print_assembly, print_instr, print_program};
+pub use template::{TemplateError, check_templates};
 
 use crate::model::InstrId;
 use crate::program::{Affine, Space};

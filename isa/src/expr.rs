@@ -105,11 +105,10 @@ impl Expr {
         }
     }
 
-    /// Whether an addressing attribute occurs.
-    pub fn mentions_beta(&self) -> bool {
+    /// Calls `visit` for every number, attribute and register, left to right.
+    pub fn for_each_leaf(&self, visit: &mut impl FnMut(&Expr)) {
         match self {
-            Expr::Beta(_) => true,
-            Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) => false,
+            Expr::Int(_) | Expr::Alpha(_) | Expr::Beta(_) | Expr::Register(_) => visit(self),
             Expr::Add(a, b)
             | Expr::Sub(a, b)
             | Expr::Mul(a, b)
@@ -119,8 +118,18 @@ impl Expr {
             | Expr::Shl(a, b)
             | Expr::Shr(a, b)
             | Expr::Min(a, b)
-            | Expr::Max(a, b) => a.mentions_beta() || b.mentions_beta(),
+            | Expr::Max(a, b) => {
+                a.for_each_leaf(visit);
+                b.for_each_leaf(visit);
+            }
         }
+    }
+
+    /// Whether an addressing attribute occurs.
+    pub fn mentions_beta(&self) -> bool {
+        let mut found = false;
+        self.for_each_leaf(&mut |leaf| found |= matches!(leaf, Expr::Beta(_)));
+        found
     }
 }
 
@@ -157,14 +166,30 @@ impl Cond {
         })
     }
 
+    /// Calls `visit` for every number, attribute and register, left to right; the members of a set are numbers.
+    pub fn for_each_leaf(&self, visit: &mut impl FnMut(&Expr)) {
+        match self {
+            Cond::Cmp(_, a, b) => {
+                a.for_each_leaf(visit);
+                b.for_each_leaf(visit);
+            }
+            Cond::And(a, b) | Cond::Or(a, b) => {
+                a.for_each_leaf(visit);
+                b.for_each_leaf(visit);
+            }
+            Cond::Not(a) => a.for_each_leaf(visit),
+            Cond::In(a, set) => {
+                a.for_each_leaf(visit);
+                set.iter().for_each(|&v| visit(&Expr::Int(v)));
+            }
+        }
+    }
+
     /// Whether an addressing attribute occurs.
     pub fn mentions_beta(&self) -> bool {
-        match self {
-            Cond::Cmp(_, a, b) => a.mentions_beta() || b.mentions_beta(),
-            Cond::And(a, b) | Cond::Or(a, b) => a.mentions_beta() || b.mentions_beta(),
-            Cond::Not(a) => a.mentions_beta(),
-            Cond::In(a, _) => a.mentions_beta(),
-        }
+        let mut found = false;
+        self.for_each_leaf(&mut |leaf| found |= matches!(leaf, Expr::Beta(_)));
+        found
     }
 }
 

@@ -6,14 +6,23 @@ pub mod assembly;
 pub mod constant;
 pub mod expr;
 pub mod model;
+pub mod oracle;
 pub mod program;
 pub mod semantics;
+pub mod syntax;
+pub mod targets;
 
-pub use assembly::{AsmInstr, Assembly, AttrVal, BetaVal};
+pub use assembly::{
+    AsmInstr, Assembly, AssemblyError, AttrVal, BetaVal, parse_assembly, parse_program, print_assembly,
+    print_instr, print_program,
+};
 pub use expr::{Cond, Env, EvalExprError, Expr};
 pub use model::{
     AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, InstrId, Isa,
     Slice, Stmt, SymConst, SymOp,
 };
+pub use oracle::{Counters, Fault, FaultKind, Machine, Oracle, Profile};
 pub use program::{Affine, Extent, LoopId, LoopProgram, Phase, Place, Program, Space, TiledKernel, View};
 pub use semantics::{InstantiateError, Position};
+pub use syntax::Diagnostics;
+pub use targets::{TargetError, load_target, targets};

@@ -161,6 +161,19 @@ impl Isa {
 }
 
 impl Instr {
+    /// Whether addressing attribute `beta` is a byte address of main memory rather than a position on chip.
+    pub fn is_address(&self, beta: usize) -> bool {
+        let mut found = false;
+        for slice in self.inputs.iter().chain(&self.outputs) {
+            if let Slice::Hbm(window) = slice {
+                window.start.for_each_leaf(&mut |leaf| {
+                    found |= matches!(leaf, Expr::Beta(k) if usize::from(*k) == beta);
+                });
+            }
+        }
+        found
+    }
+
     /// For output `output`, the input slice it is the same slice as (read-modify-write), if any.
     pub fn updates_in_place(&self, output: usize) -> Option<usize> {
         let Slice::OnChip(out) = self.outputs.get(output)? else { return None };

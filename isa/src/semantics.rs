@@ -30,6 +30,8 @@ pub enum InstantiateError {
     Shape { place: Position, error: GraphError },
     #[error("{place}: declared {declared}, but it is {actual}")]
     Mismatch { place: Position, declared: Shape, actual: Shape },
+    #[error("the cost: {error}")]
+    Cost { error: EvalExprError },
     #[error("{outputs} outputs but {roots} roots")]
     RootCount { outputs: usize, roots: usize },
 }
@@ -50,6 +52,26 @@ impl std::fmt::Display for Position {
             Position::Input(k) => write!(f, "input {k}"),
             Position::Output(k) => write!(f, "output {k}"),
             Position::Stmt(k) => write!(f, "statement {k}"),
+        }
+    }
+}
+
+impl InstantiateError {
+    /// The part of the description at fault; `None` when the attributes given are.
+    pub fn place(&self) -> Option<Position> {
+        match self {
+            InstantiateError::Expr { place, .. }
+            | InstantiateError::NegativeSize { place, .. }
+            | InstantiateError::Dangling { place, .. }
+            | InstantiateError::Constant { place, .. }
+            | InstantiateError::Shape { place, .. }
+            | InstantiateError::Mismatch { place, .. } => Some(*place),
+            InstantiateError::Requirement { index } => Some(Position::Require(*index)),
+            InstantiateError::AlphaCount { .. }
+            | InstantiateError::AlphaKind { .. }
+            | InstantiateError::AlphaRange { .. }
+            | InstantiateError::Cost { .. }
+            | InstantiateError::RootCount { .. } => None,
         }
     }
 }

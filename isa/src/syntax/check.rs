@@ -1,0 +1,220 @@
+//! What a lowered description must fulfil: types inside computations for legal attribute values, slices within their
+//! buffers, attributes that the compiler can solve, buffers that something writes.
+
+use super::diagnostic::{Diagnostic, Problem};
+use super::lower::{InstrSpans, LoweredIsa, betas};
+use super::sample::legal_alphas;
+use crate::AttrVal;
+use crate::assembly::check_templates;
+use crate::expr::{Env, Expr};
+use crate::model::{AttrKind, Instr, Isa, Slice, SymConst};
+use crate::semantics::{InstantiateError, Position};
+use act_hlo::OpKind;
+use std::collections::BTreeSet;
+
+/// Checks that need every instruction; run only on descriptions that lowered without error.
+pub(super) fn check(lowered: &LoweredIsa) -> Vec<Diagnostic> {
+    let isa = &lowered.isa;
+    let mut out = Vec::new();
+    for (instr, spans) in isa.instrs.iter().zip(&lowered.instrs) {
+        attributes(instr, spans, &mut out);
+        samples(isa, instr, spans, &mut out);
+    }
+    buffers(lowered, &mut out);
+    if let Err((at, error)) = check_templates(isa) {
+        let span = lowered.instrs.get(at).map_or(super::Span::default(), |spans| spans.asm);
+        out.push(Diagnostic::error(span, Problem::Template(error)));
+    }
+    out
+}
+
+/// Every alpha occurs where matching against a kernel determines it; every beta occurs in an address of one kind.
+fn attributes(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
+    let solvable = solvable_alphas(instr);
+    let anywhere = alphas_outside(instr);
+    for (k, (decl, &span)) in instr.alpha.iter().zip(&spans.alpha).enumerate() {
+        let k = k as u16;
+        if !solvable.contains(&k) {
+            let why = match (&decl.kind, anywhere.contains(&k)) {
+                (_, false) => "is used nowhere",
+                (AttrKind::F32, true) => "is not the value of a constant",
+                (AttrKind::Int { .. }, true) => "occurs in no size, stride or constant",
+            };
+            out.push(Diagnostic::error(span, Problem::Unsolvable { name: decl.name.clone(), why }));
+        }
+    }
+    let mut in_windows = BTreeSet::new();
+    let mut on_chip = BTreeSet::new();
+    for slice in instr.inputs.iter().chain(&instr.outputs) {
+        match slice {
+            Slice::Hbm(window) => in_windows.extend(betas(&window.start)),
+            Slice::OnChip(slice) => slice.start.iter().for_each(|s| on_chip.extend(betas(s))),
+        }
+    }
+    for (k, (decl, &span)) in instr.beta.iter().zip(&spans.beta).enumerate() {
+        let k = k as u16;
+        if in_windows.contains(&k) && on_chip.contains(&k) {
+            out.push(Diagnostic::error(span, Problem::MixedBeta(decl.name.clone())));
+        } else if !in_windows.contains(&k) && !on_chip.contains(&k) {
+            out.push(Diagnostic::error(span, Problem::UnusedBeta(decl.name.clone())));
+        }
+    }
+}
+
+fn alphas(e: &Expr, found: &mut BTreeSet<u16>) {
+    e.for_each_leaf(&mut |leaf| {
+        if let Expr::Alpha(k) = leaf {
+            found.insert(*k);
+        }
+    });
+}
+
+/// Alphas in sizes of slices and statements, strides, operator attributes and constants.
+fn solvable_alphas(instr: &Instr) -> BTreeSet<u16> {
+    let mut found = BTreeSet::new();
+    for slice in instr.inputs.iter().chain(&instr.outputs) {
+        match slice {
+            Slice::Hbm(window) => window.dims.iter().for_each(|(len, stride)| {
+                alphas(len, &mut found);
+                alphas(stride, &mut found);
+            }),
+            Slice::OnChip(slice) => slice.len.iter().for_each(|len| alphas(len, &mut found)),
+        }
+    }
+    for stmt in &instr.computation.stmts {
+        stmt.dims.iter().for_each(|d| alphas(d, &mut found));
+        match &stmt.op {
+            OpKind::Constant(SymConst::F32Attr(k)) => {
+                found.insert(*k);
+            }
+            OpKind::Constant(SymConst::Int(e)) => alphas(e, &mut found),
+            OpKind::Slice { start, limit, stride } => {
+                [start, limit, stride].into_iter().flatten().for_each(|e| alphas(e, &mut found));
+            }
+            OpKind::DynamicSlice { sizes } => sizes.iter().for_each(|e| alphas(e, &mut found)),
+            OpKind::Pad { low, high, interior } => {
+                [low, high, interior].into_iter().flatten().for_each(|e| alphas(e, &mut found));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Alphas in requirements, cost and addresses.
+fn alphas_outside(instr: &Instr) -> BTreeSet<u16> {
+    let mut found = BTreeSet::new();
+    alphas(&instr.cost, &mut found);
+    for require in &instr.requires {
+        require.for_each_leaf(&mut |leaf| alphas(leaf, &mut found));
+    }
+    for slice in instr.inputs.iter().chain(&instr.outputs) {
+        match slice {
+            Slice::Hbm(window) => alphas(&window.start, &mut found),
+            Slice::OnChip(slice) => slice.start.iter().for_each(|s| alphas(s, &mut found)),
+        }
+    }
+    found
+}
+
+/// `rows = 1, cols = 16`
+fn show(instr: &Instr, alpha: &[AttrVal]) -> String {
+    let one = |(decl, value): (&crate::AttrDecl, &AttrVal)| match value {
+        AttrVal::Int(v) => format!("{} = {v}", decl.name),
+        AttrVal::F32(bits) => format!("{} = {:?}", decl.name, f32::from_bits(*bits)),
+    };
+    instr.alpha.iter().zip(alpha).map(one).collect::<Vec<String>>().join(", ")
+}
+
+/// The first fault of an instruction over sampled legal attribute values.
+fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
+    let registers = isa.register_values();
+    let legal = legal_alphas(instr, &registers);
+    if legal.is_empty() {
+        let span = spans.requires.first().copied().unwrap_or(spans.name);
+        out.push(Diagnostic::warning(span, Problem::NoLegalAlpha));
+    }
+    for alpha in &legal {
+        let fault = match instr.instantiate(isa, alpha) {
+            Err(error) => {
+                let place = error.place();
+                Some((place, without_place(&error)))
+            }
+            Ok(_) => oversized(isa, instr, alpha, &registers).or_else(|| bad_cost(instr, alpha, &registers)),
+        };
+        if let Some((place, message)) = fault {
+            let at = |list: &[super::Span], k: usize| list.get(k).copied().unwrap_or(spans.name);
+            let span = match place {
+                Some(Position::Require(k)) => at(&spans.requires, k),
+                Some(Position::Input(k)) => at(&spans.inputs, k),
+                Some(Position::Output(k)) => at(&spans.outputs, k),
+                Some(Position::Stmt(k)) => at(&spans.stmts, k),
+                None => spans.cost,
+            };
+            let problem = Problem::Type { alpha: show(instr, alpha), message };
+            out.push(Diagnostic::error(span, problem));
+            return;
+        }
+    }
+}
+
+/// The message without the position, which the caret shows.
+fn without_place(error: &InstantiateError) -> String {
+    let text = error.to_string();
+    match error.place() {
+        Some(place) => text.strip_prefix(&format!("{place}: ")).map(str::to_owned).unwrap_or(text),
+        None => text,
+    }
+}
+
+/// A slice that is longer than its buffer, or ends behind it for a fixed start.
+fn oversized(
+    isa: &Isa,
+    instr: &Instr,
+    alpha: &[AttrVal],
+    registers: &[i64],
+) -> Option<(Option<Position>, String)> {
+    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+    let env = Env { alpha: &ints, beta: &[], registers };
+    let inputs = instr.inputs.iter().enumerate().map(|(k, s)| (Position::Input(k), s));
+    let outputs = instr.outputs.iter().enumerate().map(|(k, s)| (Position::Output(k), s));
+    for (place, slice) in inputs.chain(outputs) {
+        let Slice::OnChip(slice) = slice else { continue };
+        let buffer = isa.buffer(slice.buffer);
+        for ((start, len), &size) in slice.start.iter().zip(&slice.len).zip(&buffer.access) {
+            let len = len.eval(env).unwrap_or(0);
+            // A start that depends on beta may be 0.
+            let start = start.eval(env).unwrap_or(0);
+            if start < 0 || start.checked_add(len).is_none_or(|end| end < 0 || end as u64 > size) {
+                let message = format!("{start} :+ {len} lies outside 0..{size} of buffer `{}`", buffer.name);
+                return Some((Some(place), message));
+            }
+        }
+    }
+    None
+}
+
+fn bad_cost(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> Option<(Option<Position>, String)> {
+    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+    match instr.cost.eval(Env { alpha: &ints, beta: &[], registers }) {
+        Ok(cost) if cost >= 0 => None,
+        Ok(cost) => Some((None, format!("the cost is {cost}"))),
+        Err(error) => Some((None, format!("the cost: {error}"))),
+    }
+}
+
+fn buffers(lowered: &LoweredIsa, out: &mut Vec<Diagnostic>) {
+    let isa = &lowered.isa;
+    let uses =
+        |slices: &[Slice], id| slices.iter().any(|s| matches!(s, Slice::OnChip(slice) if slice.buffer == id));
+    for (id, &span) in isa.buffer_ids().zip(&lowered.buffers) {
+        let name = || isa.buffer(id).name.clone();
+        let written = isa.instrs.iter().any(|i| uses(&i.outputs, id));
+        let read = isa.instrs.iter().any(|i| uses(&i.inputs, id));
+        match (written, read) {
+            (false, true) => out.push(Diagnostic::error(span, Problem::NeverWritten(name()))),
+            (false, false) => out.push(Diagnostic::warning(span, Problem::UnusedBuffer(name()))),
+            (true, _) => {}
+        }
+    }
+}

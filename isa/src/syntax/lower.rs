@@ -1,0 +1,394 @@
+//! The tree of a description to its model: names resolved, sizes evaluated. Goes on after a fault, item by item.
+
+use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
+use super::diagnostic::{Diagnostic, Problem, Span, nearest};
+use super::lower_stmt::{Lowered, lower_computation};
+use super::parser::Parsed;
+use super::scope::{RESERVED, Scope};
+use crate::expr::{Env, Expr};
+use crate::model::{
+    AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, Isa, Slice,
+};
+
+/// Ids are 16 bits wide.
+const MAX_ITEMS: usize = u16::MAX as usize;
+
+/// Where the parts of one instruction stand.
+pub(super) struct InstrSpans {
+    pub name: Span,
+    pub alpha: Vec<Span>,
+    pub beta: Vec<Span>,
+    pub inputs: Vec<Span>,
+    pub outputs: Vec<Span>,
+    pub requires: Vec<Span>,
+    pub cost: Span,
+    pub asm: Span,
+    pub stmts: Vec<Span>,
+}
+
+/// A model, where its parts stand, and what was wrong.
+pub(super) struct LoweredIsa {
+    pub isa: Isa,
+    /// Parallel to [`Isa::instrs`]; an instruction with a fault is left out of both.
+    pub instrs: Vec<InstrSpans>,
+    pub buffers: Vec<Span>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+pub(super) fn lower(items: &[Item]) -> LoweredIsa {
+    let mut lowering = Lowering { scope: Scope::default(), out: empty() };
+    lowering.declarations(items);
+    for item in items {
+        if let Item::Instr(ast) = item {
+            match lowering.instr(ast) {
+                Ok((instr, spans)) => {
+                    lowering.out.isa.instrs.push(instr);
+                    lowering.out.instrs.push(spans);
+                }
+                Err(diagnostic) => lowering.out.diagnostics.push(diagnostic),
+            }
+        }
+    }
+    if lowering.out.isa.instrs.len() > MAX_ITEMS {
+        let problem = Problem::TooMany { what: "instructions", limit: MAX_ITEMS };
+        lowering.out.diagnostics.push(Diagnostic::error(Span::default(), problem));
+    }
+    lowering.out
+}
+
+fn empty() -> LoweredIsa {
+    let hbm = Hbm { name: String::new(), size: 0, align: 1 };
+    LoweredIsa {
+        isa: Isa {
+            name: String::new(),
+            hbm,
+            buffers: Vec::new(),
+            registers: Vec::new(),
+            units: Vec::new(),
+            instrs: Vec::new(),
+        },
+        instrs: Vec::new(),
+        buffers: Vec::new(),
+        diagnostics: Vec::new(),
+    }
+}
+
+struct Lowering {
+    /// Registers and constants; attributes are those of the instruction at hand.
+    scope: Scope,
+    out: LoweredIsa,
+}
+
+impl Lowering {
+    fn note<T>(&mut self, result: Parsed<T>) -> Option<T> {
+        result.map_err(|diagnostic| self.out.diagnostics.push(diagnostic)).ok()
+    }
+
+    fn duplicate(&mut self, what: &'static str, name: &Name) {
+        let problem = Problem::DuplicateName { what, name: name.text.clone() };
+        self.out.diagnostics.push(Diagnostic::error(name.span, problem));
+    }
+
+    /// Everything but instructions, which may stand before what they use.
+    fn declarations(&mut self, items: &[Item]) {
+        let mut instr_names: Vec<&str> = Vec::new();
+        for item in items {
+            match item {
+                Item::Isa(name) if !self.out.isa.name.is_empty() => self.duplicate("the name", name),
+                Item::Isa(name) => self.out.isa.name = name.text.clone(),
+                Item::Hbm { name, .. } if !self.out.isa.hbm.name.is_empty() => {
+                    self.duplicate("main memory", name);
+                }
+                Item::Hbm { name, size, scale, align } => {
+                    let hbm = self.hbm(name, size, *scale, align.as_ref());
+                    if let Some(hbm) = self.note(hbm) {
+                        self.out.isa.hbm = hbm;
+                    }
+                }
+                Item::Buffer(ast) => {
+                    if self.out.isa.buffers.iter().any(|b| b.name == ast.name.text) {
+                        self.duplicate("buffer", &ast.name);
+                    }
+                    let buffer = self.buffer(ast);
+                    if let Some(buffer) = self.note(buffer) {
+                        self.out.isa.buffers.push(buffer);
+                        self.out.buffers.push(ast.name.span);
+                    }
+                }
+                Item::Register(name, value) | Item::Const(name, value) => {
+                    if self.scope.names().any(|n| n == name.text) {
+                        self.duplicate("name", name);
+                    }
+                    let value = self.scope.value(value);
+                    if let Some(value) = self.note(value) {
+                        let list = if matches!(item, Item::Register(..)) {
+                            &mut self.scope.registers
+                        } else {
+                            &mut self.scope.constants
+                        };
+                        list.push((name.text.clone(), value));
+                    }
+                }
+                Item::Units(names) => {
+                    for name in names {
+                        if self.out.isa.units.contains(&name.text) {
+                            self.duplicate("unit", name);
+                        }
+                        self.out.isa.units.push(name.text.clone());
+                    }
+                }
+                Item::Instr(ast) => {
+                    if instr_names.contains(&ast.name.text.as_str()) {
+                        self.duplicate("instruction", &ast.name);
+                    }
+                    instr_names.push(&ast.name.text);
+                }
+            }
+        }
+        self.out.isa.registers = self.scope.registers.clone();
+        let missing = |what| {
+            let problem = Problem::Missing { what, of: "the description".to_owned() };
+            Diagnostic::error(Span::default(), problem)
+        };
+        if self.out.isa.name.is_empty() {
+            self.out.diagnostics.push(missing("`isa NAME`"));
+        }
+        if !items.iter().any(|item| matches!(item, Item::Hbm { .. })) {
+            self.out.diagnostics.push(missing("`hbm NAME: SIZE`"));
+        }
+        let hbm_name = self.out.isa.hbm.name.clone();
+        if let Some(at) = self.out.isa.buffers.iter().position(|b| b.name == hbm_name) {
+            let problem = Problem::DuplicateName { what: "buffer", name: hbm_name };
+            self.out.diagnostics.push(Diagnostic::error(self.out.buffers[at], problem));
+        }
+        for (what, len) in [("buffers", self.out.isa.buffers.len()), ("units", self.out.isa.units.len())] {
+            if len > MAX_ITEMS {
+                let problem = Problem::TooMany { what, limit: MAX_ITEMS };
+                self.out.diagnostics.push(Diagnostic::error(Span::default(), problem));
+            }
+        }
+    }
+
+    fn positive(&self, what: &'static str, term: &Term) -> Parsed<u64> {
+        let value = self.scope.value(term)?;
+        u64::try_from(value)
+            .ok()
+            .filter(|&v| v > 0)
+            .ok_or_else(|| Diagnostic::error(term.span, Problem::NotPositive(what)))
+    }
+
+    fn hbm(&self, name: &Name, size: &Term, scale: u64, align: Option<&Term>) -> Parsed<Hbm> {
+        let too_big = || Diagnostic::error(size.span, Problem::BadNumber("the size".to_owned()));
+        let bytes = self.positive("the size", size)?.checked_mul(scale).ok_or_else(too_big)?;
+        let bytes = i64::try_from(bytes).map_err(|_| too_big())?;
+        let align = align.map_or(Ok(1), |a| self.positive("the alignment", a))?;
+        Ok(Hbm { name: name.text.clone(), size: bytes as u64, align })
+    }
+
+    fn buffer(&self, ast: &BufferAst) -> Parsed<Buffer> {
+        let sizes = |terms: &[Term]| {
+            terms.iter().map(|t| self.positive("a dimension", t)).collect::<Parsed<Vec<u64>>>()
+        };
+        let (access, unit) = (sizes(&ast.access)?, sizes(&ast.unit)?);
+        let bytes = act_hlo::Shape::new(ast.elem, [access.clone(), unit.clone()].concat()).bytes();
+        // A buffer is simulated in host memory; 16 GiB on chip is a slip of the pen.
+        if bytes > 1 << 34 {
+            let problem = Problem::TooMany { what: "bytes in a buffer", limit: 1 << 34 };
+            return Err(Diagnostic::error(ast.name.span, problem));
+        }
+        let align = match &ast.align {
+            None => vec![1; access.len()],
+            Some((terms, span)) if terms.len() != access.len() => {
+                let what = "alignments".to_owned();
+                let problem = Problem::Count { what, expected: access.len(), got: terms.len() };
+                return Err(Diagnostic::error(*span, problem));
+            }
+            Some((terms, _)) => sizes(terms)?,
+        };
+        Ok(Buffer { name: ast.name.text.clone(), access, unit, elem: ast.elem, align })
+    }
+
+    fn attr(&self, ast: &AttrAst) -> Parsed<AttrDecl> {
+        let kind = match &ast.kind {
+            AttrKindAst::Plain => AttrKind::Int { min: 0, max: i64::MAX },
+            AttrKindAst::F32 => AttrKind::F32,
+            AttrKindAst::Range(min_term, max_term) => {
+                let min = self.scope.value(min_term)?;
+                let max = max_term.as_ref().map_or(Ok(i64::MAX), |m| self.scope.value(m))?;
+                if min > max {
+                    return Err(Diagnostic::error(min_term.span, Problem::EmptyRange { min, max }));
+                }
+                AttrKind::Int { min, max }
+            }
+        };
+        if RESERVED.contains(&ast.name.text.as_str()) {
+            return Err(Diagnostic::error(ast.name.span, Problem::ReservedName(ast.name.text.clone())));
+        }
+        Ok(AttrDecl { name: ast.name.text.clone(), kind })
+    }
+
+    fn instr(&mut self, ast: &InstrAst) -> Parsed<(Instr, InstrSpans)> {
+        let attrs = |list: &[AttrAst]| list.iter().map(|a| self.attr(a)).collect::<Parsed<Vec<_>>>();
+        let (alpha, beta) = (attrs(&ast.alpha)?, attrs(&ast.beta)?);
+        let mut scope = self.scope.clone();
+        for (name, decl, is_alpha) in ast
+            .alpha
+            .iter()
+            .zip(&alpha)
+            .map(|(a, d)| (&a.name, d, true))
+            .chain(ast.beta.iter().zip(&beta).map(|(a, d)| (&a.name, d, false)))
+        {
+            if scope.names().any(|n| n == name.text) {
+                let problem = Problem::DuplicateName { what: "name", name: name.text.clone() };
+                return Err(Diagnostic::error(name.span, problem));
+            }
+            if !is_alpha && decl.kind == AttrKind::F32 {
+                let found = "f32".to_owned();
+                let problem = Problem::Expected { expected: "an integer range".to_owned(), found };
+                return Err(Diagnostic::error(name.span, problem));
+            }
+            if is_alpha { &mut scope.alpha } else { &mut scope.beta }.push(decl.clone());
+        }
+        let slices =
+            |list: &[SliceAst]| list.iter().map(|s| self.slice(s, &scope)).collect::<Parsed<Vec<Slice>>>();
+        let (inputs, outputs) = (slices(&ast.inputs)?, slices(&ast.outputs)?);
+        let missing = |what| {
+            let of = format!("instruction `{}`", ast.name.text);
+            Diagnostic::error(ast.name.span, Problem::Missing { what, of })
+        };
+        if outputs.is_empty() {
+            return Err(missing("`out` slice"));
+        }
+        let computation = ast.computation.as_ref().ok_or_else(|| missing("`computation`"))?;
+        let Lowered { computation, spans } = lower_computation(computation, &scope, inputs.len())?;
+        self.roots(ast, &computation, outputs.len())?;
+        let unit = match &ast.unit {
+            None => None,
+            Some(name) => Some(self.unit(name)?),
+        };
+        let instr = Instr {
+            name: ast.name.text.clone(),
+            alpha,
+            beta,
+            inputs,
+            outputs,
+            requires: ast.requires.iter().map(|r| scope.cond(r)).collect::<Parsed<Vec<_>>>()?,
+            cost: ast.cost.as_ref().map_or(Ok(Expr::Int(1)), |c| scope.expr(c))?,
+            unit,
+            asm: ast.asm.as_ref().map(|(text, _)| text.clone()).unwrap_or_default(),
+            computation,
+        };
+        let names = |list: &[AttrAst]| list.iter().map(|a| a.name.span).collect();
+        let spans = InstrSpans {
+            name: ast.name.span,
+            alpha: names(&ast.alpha),
+            beta: names(&ast.beta),
+            inputs: ast.inputs.iter().map(|s| s.span).collect(),
+            outputs: ast.outputs.iter().map(|s| s.span).collect(),
+            requires: ast.requires.iter().map(|r| r.span).collect(),
+            cost: ast.cost.as_ref().map_or(ast.name.span, |c| c.span),
+            asm: ast.asm.as_ref().map_or(ast.name.span, |(_, span)| *span),
+            stmts: spans,
+        };
+        Ok((instr, spans))
+    }
+
+    fn roots(&self, ast: &InstrAst, computation: &Computation, outputs: usize) -> Parsed<()> {
+        let got = computation.roots.len();
+        if got == outputs {
+            return Ok(());
+        }
+        let span = ast.computation.as_ref().map_or(ast.name.span, |c| c.span);
+        let what = "roots of the computation (one per `out` slice; mark them ROOT)".to_owned();
+        Err(Diagnostic::error(span, Problem::Count { what, expected: outputs, got }))
+    }
+
+    fn unit(&self, name: &Name) -> Parsed<u16> {
+        let units = &self.out.isa.units;
+        units.iter().position(|u| *u == name.text).map(|at| at as u16).ok_or_else(|| {
+            let nearest = nearest(&name.text, units.iter().map(String::as_str));
+            Diagnostic::error(
+                name.span,
+                Problem::UnknownName { what: "unit", name: name.text.clone(), nearest },
+            )
+        })
+    }
+
+    fn slice(&self, ast: &SliceAst, scope: &Scope) -> Parsed<Slice> {
+        let isa = &self.out.isa;
+        let expected = |expected: &str, found: &str| {
+            let problem = Problem::Expected { expected: expected.to_owned(), found: found.to_owned() };
+            Err(Diagnostic::error(ast.span, problem))
+        };
+        if ast.memory.text == isa.hbm.name {
+            let (start, dims) = match &ast.kind {
+                SliceKindAst::Box(dims) => match dims.as_slice() {
+                    [(start, len)] => (scope.expr(start)?, vec![(scope.expr(len)?, Expr::Int(1))]),
+                    _ => return expected("`[start :+ bytes]` or `[start; rows by stride, bytes]`", "a box"),
+                },
+                SliceKindAst::Window(start, dims) => {
+                    let mut window = Vec::with_capacity(dims.len());
+                    for (k, (len, stride)) in dims.iter().enumerate() {
+                        let stride = match stride {
+                            Some(stride) => scope.expr(stride)?,
+                            None if k + 1 == dims.len() => Expr::Int(1),
+                            None => return expected("`by` and a stride in bytes", "a bare length"),
+                        };
+                        window.push((scope.expr(len)?, stride));
+                    }
+                    (scope.expr(start)?, window)
+                }
+            };
+            if betas(&start).len() != 1 {
+                return Err(Diagnostic::error(ast.span, Problem::WindowStart));
+            }
+            if dims.is_empty()
+                || dims.iter().any(|(len, stride)| len.mentions_beta() || stride.mentions_beta())
+            {
+                return expected("lengths and strides over computational attributes", "something else");
+            }
+            return Ok(Slice::Hbm(HbmWindow { start, dims }));
+        }
+        let Some(at) = isa.buffers.iter().position(|b| b.name == ast.memory.text) else {
+            let known = isa.buffers.iter().map(|b| b.name.as_str()).chain([isa.hbm.name.as_str()]);
+            let nearest = nearest(&ast.memory.text, known);
+            let problem = Problem::UnknownName { what: "buffer", name: ast.memory.text.clone(), nearest };
+            return Err(Diagnostic::error(ast.memory.span, problem));
+        };
+        let SliceKindAst::Box(dims) = &ast.kind else {
+            return expected("`[start :+ length, ..]` of an on-chip buffer", "a strided window");
+        };
+        let access = isa.buffers[at].access.len();
+        if dims.len() != access {
+            let what = format!("access dimensions of `{}`", ast.memory.text);
+            return Err(Diagnostic::error(
+                ast.span,
+                Problem::Count { what, expected: access, got: dims.len() },
+            ));
+        }
+        let start = dims.iter().map(|(s, _)| scope.expr(s)).collect::<Parsed<Vec<Expr>>>()?;
+        let len = dims.iter().map(|(_, l)| scope.expr(l)).collect::<Parsed<Vec<Expr>>>()?;
+        if len.iter().any(Expr::mentions_beta) {
+            return expected("lengths over computational attributes", "an addressing attribute");
+        }
+        for (start, size) in start.iter().zip(&isa.buffers[at].access) {
+            if let Ok(value) = start.eval(Env::default())
+                && (value < 0 || value as u64 >= *size)
+            {
+                return expected(&format!("a start in 0..{}", size - 1), &value.to_string());
+            }
+        }
+        Ok(Slice::OnChip(BufferSlice { buffer: BufferId(at as u16), start, len }))
+    }
+}
+
+/// Addressing attributes in an expression, each once.
+pub(super) fn betas(e: &Expr) -> std::collections::BTreeSet<u16> {
+    let mut found = std::collections::BTreeSet::new();
+    e.for_each_leaf(&mut |leaf| {
+        if let Expr::Beta(k) = leaf {
+            found.insert(*k);
+        }
+    });
+    found
+}

@@ -1,0 +1,366 @@
+//! Tokens to the tree of a description: items and the bodies of instructions. Stops at the first fault.
+
+use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
+use super::diagnostic::{Diagnostic, Problem, Span, nearest};
+use super::lexer::{Token, tokens};
+use act_hlo::ElemType;
+
+pub(super) struct Parser {
+    tokens: Vec<(Token, Span)>,
+    at: usize,
+    /// Nesting of the term being parsed.
+    pub(super) depth: usize,
+}
+
+pub(super) type Parsed<T> = Result<T, Diagnostic>;
+
+const ITEMS: [&str; 8] = ["isa", "hbm", "buffer", "register", "const", "unit", "units", "instr"];
+const PARTS: [&str; 8] = ["in", "out", "require", "cost", "unit", "asm", "computation", "ENTRY"];
+
+/// Sizes in bytes, by powers of two as everywhere in the TAIDL papers.
+pub(super) const SIZE_UNITS: [(&str, u64); 4] =
+    [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
+
+/// The items of a file.
+///
+/// # Errors
+/// The first fault of spelling or grammar.
+pub(super) fn parse(text: &str) -> Parsed<Vec<Item>> {
+    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
+    let mut items = Vec::new();
+    while *parser.peek() != Token::End {
+        items.push(parser.item()?);
+        parser.eat(";");
+    }
+    Ok(items)
+}
+
+impl Parser {
+    pub(super) fn peek(&self) -> &Token {
+        self.peek_at(0)
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> &Token {
+        self.tokens.get(self.at + ahead).map_or(&Token::End, |(token, _)| token)
+    }
+
+    /// Place of the next token; at the end of the file, of its end.
+    pub(super) fn span(&self) -> Span {
+        self.tokens.get(self.at).or(self.tokens.last()).map_or(Span::default(), |(_, span)| *span)
+    }
+
+    /// Place of the token just taken.
+    pub(super) fn last_span(&self) -> Span {
+        self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(Span::default(), |(_, span)| *span)
+    }
+
+    pub(super) fn advance(&mut self) {
+        self.at = (self.at + 1).min(self.tokens.len());
+    }
+
+    pub(super) fn is(&self, punct: &str) -> bool {
+        matches!(self.peek(), Token::Punct(p) if *p == punct)
+    }
+
+    pub(super) fn eat(&mut self, punct: &str) -> bool {
+        let found = self.is(punct);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Token::Ident(name) if name == word)
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    pub(super) fn unexpected<T>(&self, expected: impl Into<String>) -> Parsed<T> {
+        let problem = Problem::Expected { expected: expected.into(), found: self.peek().describe() };
+        Err(Diagnostic::error(self.span(), problem))
+    }
+
+    pub(super) fn expect(&mut self, punct: &'static str) -> Parsed<()> {
+        if self.eat(punct) { Ok(()) } else { self.unexpected(format!("`{punct}`")) }
+    }
+
+    /// A name; HLO's `%` in front of it is dropped.
+    pub(super) fn name(&mut self, what: &str) -> Parsed<Name> {
+        if self.is("%") && matches!(self.peek_at(1), Token::Ident(_)) {
+            self.advance();
+        }
+        let span = self.span();
+        match self.peek() {
+            Token::Ident(text) => {
+                let text = text.clone();
+                self.advance();
+                Ok(Name { text, span })
+            }
+            _ => self.unexpected(what),
+        }
+    }
+
+    /// `part {, part}` up to `close`, which is taken; possibly empty.
+    pub(super) fn list<T>(
+        &mut self,
+        close: &'static str,
+        mut part: impl FnMut(&mut Parser) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        let mut parts = Vec::new();
+        if self.eat(close) {
+            return Ok(parts);
+        }
+        loop {
+            parts.push(part(self)?);
+            if self.eat(close) {
+                return Ok(parts);
+            }
+            if !self.eat(",") {
+                return self.unexpected(format!("`,` or `{close}`"));
+            }
+        }
+    }
+
+    fn unknown_word<T>(&self, what: &'static str, words: &[&str]) -> Parsed<T> {
+        match self.peek() {
+            Token::Ident(name) => {
+                let nearest = nearest(name, words.iter().copied());
+                let problem = Problem::UnknownName { what, name: name.clone(), nearest };
+                Err(Diagnostic::error(self.span(), problem))
+            }
+            _ => self.unexpected(format!("one of {}", words.join(", "))),
+        }
+    }
+
+    fn item(&mut self) -> Parsed<Item> {
+        let word = match self.peek() {
+            Token::Ident(word) => word.clone(),
+            _ => return self.unknown_word("item", &ITEMS),
+        };
+        if !ITEMS.contains(&word.as_str()) {
+            return self.unknown_word("item", &ITEMS);
+        }
+        self.advance();
+        Ok(match word.as_str() {
+            "isa" => Item::Isa(self.name("the accelerator's name")?),
+            "hbm" => self.hbm()?,
+            "buffer" => Item::Buffer(self.buffer()?),
+            "register" | "const" => {
+                let name = self.name("a name")?;
+                self.expect("=")?;
+                let value = self.term()?;
+                if word == "const" { Item::Const(name, value) } else { Item::Register(name, value) }
+            }
+            "instr" => Item::Instr(Box::new(self.instr()?)),
+            _ => {
+                let mut names = vec![self.name("a unit's name")?];
+                while self.eat(",") {
+                    names.push(self.name("a unit's name")?);
+                }
+                Item::Units(names)
+            }
+        })
+    }
+
+    /// `hbm d0: 1 MiB align 64`
+    fn hbm(&mut self) -> Parsed<Item> {
+        let name = self.name("the name of main memory")?;
+        self.expect(":")?;
+        let size = self.term()?;
+        let mut scale = 1;
+        if let Token::Ident(unit) = self.peek() {
+            let canonical = match unit.strip_suffix('B') {
+                Some(prefix) if !prefix.ends_with('i') => format!("{prefix}iB"),
+                _ => unit.clone(),
+            };
+            if let Some(&(_, bytes)) = SIZE_UNITS.iter().find(|(name, _)| *name == canonical) {
+                scale = bytes;
+                self.advance();
+            } else if unit == "B" {
+                self.advance();
+            }
+        }
+        let align = if self.eat_word("align") { Some(self.term()?) } else { None };
+        Ok(Item::Hbm { name, size, scale, align })
+    }
+
+    /// `buffer d1: bf16[128 | 64] align(2)`
+    fn buffer(&mut self) -> Parsed<BufferAst> {
+        let name = self.name("a buffer's name")?;
+        self.expect(":")?;
+        let elem = self.elem()?;
+        self.expect("[")?;
+        let mut access = Vec::new();
+        while !self.is("|") && !self.is("]") {
+            access.push(self.term()?);
+            if !self.eat(",") && !self.is("|") && !self.is("]") {
+                return self.unexpected("`,`, `|` or `]`");
+            }
+        }
+        let unit = if self.eat("|") {
+            self.list("]", Parser::term)?
+        } else {
+            self.expect("]")?;
+            Vec::new()
+        };
+        let align = if self.eat_word("align") {
+            let start = self.span();
+            self.expect("(")?;
+            let terms = self.list(")", Parser::term)?;
+            Some((terms, start.to(self.last_span())))
+        } else {
+            None
+        };
+        Ok(BufferAst { name, elem, access, unit, align })
+    }
+
+    pub(super) fn elem(&mut self) -> Parsed<ElemType> {
+        let name = self.name("an element type")?;
+        name.text.parse().map_err(|_| {
+            let nearest = nearest(&name.text, ElemType::ALL.iter().map(|e| e.name()));
+            Diagnostic::error(
+                name.span,
+                Problem::UnknownName { what: "element type", name: name.text, nearest },
+            )
+        })
+    }
+
+    fn attrs(&mut self) -> Parsed<Vec<AttrAst>> {
+        self.expect("(")?;
+        self.list(")", |p| {
+            let name = p.name("an attribute's name")?;
+            let kind = if !p.eat(":") {
+                AttrKindAst::Plain
+            } else if p.eat_word("f32") {
+                AttrKindAst::F32
+            } else {
+                let min = p.term()?;
+                p.expect("..")?;
+                let open = p.is(",") || p.is(")");
+                AttrKindAst::Range(min, if open { None } else { Some(p.term()?) })
+            };
+            Ok(AttrAst { name, kind })
+        })
+    }
+
+    fn instr(&mut self) -> Parsed<InstrAst> {
+        let name = self.name("an instruction's name")?;
+        let mut instr = InstrAst {
+            name,
+            alpha: Vec::new(),
+            beta: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            requires: Vec::new(),
+            cost: None,
+            unit: None,
+            asm: None,
+            computation: None,
+        };
+        if self.eat_word("alpha") {
+            instr.alpha = self.attrs()?;
+        }
+        if self.eat_word("beta") {
+            instr.beta = self.attrs()?;
+        }
+        self.expect("{")?;
+        while !self.eat("}") {
+            self.part(&mut instr)?;
+            self.eat(";");
+        }
+        Ok(instr)
+    }
+
+    fn part(&mut self, instr: &mut InstrAst) -> Parsed<()> {
+        let span = self.span();
+        let word = match self.peek() {
+            Token::Ident(word) if PARTS.contains(&word.as_str()) => word.clone(),
+            _ => return self.unknown_word("part of an instruction", &PARTS),
+        };
+        let repeated = |what: &'static str, of: &InstrAst| {
+            let of = format!("instruction `{}`", of.name.text);
+            Err(Diagnostic::error(span, Problem::Repeated { what, of }))
+        };
+        self.advance();
+        match word.as_str() {
+            "in" => instr.inputs.push(self.slice()?),
+            "out" => instr.outputs.push(self.slice()?),
+            "require" => instr.requires.push(self.term()?),
+            "cost" if instr.cost.is_some() => return repeated("cost", instr),
+            "cost" => instr.cost = Some(self.term()?),
+            "unit" if instr.unit.is_some() => return repeated("unit", instr),
+            "unit" => instr.unit = Some(self.name("a unit's name")?),
+            "asm" if instr.asm.is_some() => return repeated("asm", instr),
+            "asm" => instr.asm = Some(self.asm()?),
+            _ if instr.computation.is_some() => return repeated("computation", instr),
+            "computation" => {
+                if self.eat_word("ENTRY") {
+                    self.name("the computation's name")?;
+                }
+                instr.computation = Some(self.computation()?);
+            }
+            _ => {
+                self.name("the computation's name")?;
+                instr.computation = Some(self.computation()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// One string per line of assembly.
+    fn asm(&mut self) -> Parsed<(String, Span)> {
+        let start = self.span();
+        let mut lines: Vec<String> = Vec::new();
+        while let Token::Str(line) = self.peek() {
+            lines.push(line.clone());
+            self.advance();
+        }
+        if lines.is_empty() {
+            return self.unexpected("a string");
+        }
+        Ok((lines.join("\n"), start.to(self.last_span())))
+    }
+
+    fn slice(&mut self) -> Parsed<SliceAst> {
+        let memory = self.name("a buffer or main memory")?;
+        self.expect("[")?;
+        let kind = if self.eat("]") {
+            SliceKindAst::Box(Vec::new())
+        } else {
+            let first = self.term()?;
+            if self.eat(";") {
+                let dims = self.list("]", |p| {
+                    let len = p.term()?;
+                    let stride = if p.eat_word("by") { Some(p.term()?) } else { None };
+                    Ok((len, stride))
+                })?;
+                SliceKindAst::Window(first, dims)
+            } else {
+                SliceKindAst::Box(self.box_dims(first)?)
+            }
+        };
+        let span = memory.span.to(self.last_span());
+        Ok(SliceAst { memory, kind, span })
+    }
+
+    fn box_dims(&mut self, first: Term) -> Parsed<Vec<(Term, Term)>> {
+        self.expect(":+")?;
+        let mut dims = vec![(first, self.term()?)];
+        while self.eat(",") {
+            let start = self.term()?;
+            self.expect(":+")?;
+            dims.push((start, self.term()?));
+        }
+        if !self.eat("]") {
+            return self.unexpected("`,` or `]`");
+        }
+        Ok(dims)
+    }
+}

@@ -1,0 +1,117 @@
+//! Legal values of computational attributes to try a description on: ends of ranges, what requirements mention and
+//! its neighbours, tile-like values in between.
+
+use crate::AttrVal;
+use crate::expr::{Cond, Env, Expr};
+use crate::model::{AttrKind, Instr};
+
+/// Combinations looked at, and legal ones returned.
+const MAX_TRIED: u128 = 4096;
+const MAX_LEGAL: usize = 48;
+
+/// Values tried for an attribute without an upper end.
+const OPEN_END: i64 = 1 << 20;
+
+/// Legal combinations, in a fixed order that mixes small and large values. Empty when none was found.
+pub(super) fn legal_alphas(instr: &Instr, registers: &[i64]) -> Vec<Vec<AttrVal>> {
+    let mentioned = mentioned_numbers(&instr.requires);
+    let candidates: Vec<Vec<AttrVal>> =
+        instr.alpha.iter().map(|decl| candidates(&decl.kind, &mentioned)).collect();
+    let total = candidates.iter().fold(1u128, |n, c| n.saturating_mul(c.len() as u128));
+    let step = coprime_step(total);
+    let mut legal = Vec::new();
+    let mut index = 0u128;
+    for _ in 0..total.min(MAX_TRIED) {
+        let mut rest = index;
+        let mut alpha = Vec::with_capacity(candidates.len());
+        for list in &candidates {
+            let len = list.len() as u128;
+            alpha.push(list[(rest % len) as usize]);
+            rest /= len;
+        }
+        if holds(instr, &alpha, registers) {
+            legal.push(alpha);
+            if legal.len() == MAX_LEGAL {
+                break;
+            }
+        }
+        index = (index + step) % total;
+    }
+    legal
+}
+
+/// Whether no requirement over these attributes alone is violated.
+fn holds(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> bool {
+    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+    let env = Env { alpha: &ints, beta: &[], registers };
+    instr.requires.iter().filter(|r| !r.mentions_beta()).all(|r| r.eval(env) == Ok(true))
+}
+
+fn mentioned_numbers(requires: &[Cond]) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    for require in requires {
+        require.for_each_leaf(&mut |leaf| {
+            if let Expr::Int(v) = leaf {
+                numbers.push(*v);
+            }
+        });
+    }
+    numbers
+}
+
+/// Never empty.
+fn candidates(kind: &AttrKind, mentioned: &[i64]) -> Vec<AttrVal> {
+    let &AttrKind::Int { min, max } = kind else {
+        return vec![AttrVal::F32(1f32.to_bits()), AttrVal::F32(0.375f32.to_bits())];
+    };
+    let max = if max == i64::MAX { min.saturating_add(OPEN_END) } else { max };
+    let near_min = (0..4).map(|k| min.saturating_add(k));
+    let tiles = [7, 8, 15, 16, 17, 32, 64, 100, 128];
+    let near_mentioned = mentioned.iter().flat_map(|v| [v.saturating_sub(1), *v, v.saturating_add(1)]);
+    let mut values: Vec<i64> = near_min
+        .chain(tiles)
+        .chain(near_mentioned)
+        .chain([max.saturating_sub(1), max])
+        .filter(|v| (min..=max).contains(v))
+        .collect();
+    values.sort_unstable();
+    values.dedup();
+    values.into_iter().map(AttrVal::Int).collect()
+}
+
+/// A step near the golden section of `total` with which `0, step, 2·step, ..` mod `total` meets every index.
+fn coprime_step(total: u128) -> u128 {
+    let mut step = (total / 8 * 5).max(1);
+    while gcd(step, total) != 1 {
+        step += 1;
+    }
+    step
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_meets_every_index() {
+        for total in 1..200u128 {
+            let step = coprime_step(total);
+            let met: std::collections::BTreeSet<u128> = (0..total).map(|k| k * step % total).collect();
+            assert_eq!(met.len() as u128, total);
+        }
+    }
+
+    #[test]
+    fn candidates_keep_to_the_range_and_know_the_requirements() {
+        let values = candidates(&AttrKind::Int { min: 1, max: 100 }, &[48]);
+        for v in [1, 2, 16, 47, 48, 49, 99, 100] {
+            assert!(values.contains(&AttrVal::Int(v)), "{v}");
+        }
+        assert!(!values.contains(&AttrVal::Int(128)));
+        assert_eq!(candidates(&AttrKind::Int { min: 5, max: 5 }, &[]), [AttrVal::Int(5)]);
+    }
+}

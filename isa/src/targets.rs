@@ -1,0 +1,72 @@
+//! The descriptions that ship with the project, and loading one by name or path.
+
+use crate::model::Isa;
+use crate::syntax::Diagnostics;
+use std::path::Path;
+
+/// (name, text) of every known target, sorted by name.
+const TARGETS: &[(&str, &str)] = &[
+    ("gemmini", include_str!("../targets/gemmini.taidl")),
+    ("h_qkv", include_str!("../targets/h_qkv.taidl")),
+];
+
+/// Why a target could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    #[error("unknown target `{name}`; the known ones are {known}, or give the path of a .taidl file")]
+    Unknown { name: String, known: String },
+    #[error("cannot read {path}: {error}")]
+    Unreadable { path: String, error: std::io::Error },
+    #[error("{0}")]
+    Description(#[from] Diagnostics),
+}
+
+/// Name and text of every target that ships with the project.
+pub fn targets() -> &'static [(&'static str, &'static str)] {
+    TARGETS
+}
+
+/// The description called `name_or_path`: a known target, or a file when it names one (a path separator or the ending
+/// `.taidl` in it).
+///
+/// # Errors
+/// An unknown name, an unreadable file, a faulty description.
+pub fn load_target(name_or_path: &str) -> Result<Isa, TargetError> {
+    if let Some((name, text)) = TARGETS.iter().find(|(name, _)| *name == name_or_path) {
+        return Ok(Isa::parse(text, &format!("{name}.taidl"))?);
+    }
+    let path = Path::new(name_or_path);
+    if path.components().count() < 2 && path.extension().is_none_or(|e| e != "taidl") {
+        let known = TARGETS.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", ");
+        return Err(TargetError::Unknown { name: name_or_path.to_owned(), known });
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| TargetError::Unreadable { path: name_or_path.to_owned(), error })?;
+    Ok(Isa::parse(&text, name_or_path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_loads_without_a_warning_and_prints_to_itself() {
+        for (name, text) in targets() {
+            let (isa, warnings) = Isa::parse_with_warnings(text, name).unwrap_or_else(|e| panic!("{e}"));
+            assert!(warnings.list.is_empty(), "{warnings}");
+            assert_eq!(isa.name, *name);
+            let again = Isa::parse(&isa.print(), name).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(isa, again);
+        }
+        assert!(targets().is_sorted());
+    }
+
+    #[test]
+    fn unknown_targets_list_the_known_ones() {
+        let message = load_target("gemini").unwrap_err().to_string();
+        assert!(message.contains("gemmini, h_qkv"), "{message}");
+        assert!(matches!(load_target("no/such.taidl"), Err(TargetError::Unreadable { .. })));
+        assert!(matches!(load_target("such.taidl"), Err(TargetError::Unreadable { .. })));
+        assert_eq!(load_target("h_qkv").unwrap().instrs.len(), 7);
+    }
+}
