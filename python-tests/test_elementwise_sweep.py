@@ -7,6 +7,7 @@ vectorised atan is wrong, for one; act rewrites it.)
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,15 @@ ULPS = {
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The results of both platforms."""
-    result = {}
-    for platform in ("cpu", "act"):
-        result[platform] = tmp_path_factory.mktemp(platform)
-        process = python(HERE / "elementwise.py", result[platform], platforms=platform, timeout=1800)
+    result = {platform: tmp_path_factory.mktemp(platform) for platform in ("cpu", "act")}
+
+    def run(platform: str) -> None:
+        process = python(HERE / "elementwise.py", result[platform], platforms=platform, timeout=3600)
         assert process.returncode == 0, process.stderr[-3000:]
+
+    # Most of the time goes into compiling, one kernel after the other.
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(run, result))
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Run:
                 platforms=platform,
                 target=target or None,
                 devices=devices,
-                timeout=1800,
+                timeout=3600,
             )
 
     def result(self, name: str) -> list[np.ndarray[Any, Any]]:
@@ -53,10 +54,9 @@ class Run:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Run]:
     """One run per platform and target, shared by all tests."""
-    return {
-        (platform, target): Run(tmp_path_factory.mktemp(platform + target), platform, target)
-        for platform, target in RUNS
-    }
+    folders = [tmp_path_factory.mktemp(platform + target) for platform, target in RUNS]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return dict(zip(RUNS, pool.map(lambda run, folder: Run(folder, *run), RUNS, folders), strict=True))
 
 
 def assert_agrees(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], tolerance: float) -> None:
