@@ -1,7 +1,7 @@
 """Writes qkv_attention.hex: attention as the paper's example accelerator computes it, by JAX on the CPU.
 
-Every step rounds to bf16: scores, exponentials, row sums, quotients, product with v. Prints 64x64 bf16 values as
-four hexadecimal digits each, a row per line.
+Every step rounds to bf16: scores, exponentials, row sums, quotients, product with v. Prints 64x64 bf16 values
+as four hexadecimal digits each, a row per line.
 """
 
 import pathlib
