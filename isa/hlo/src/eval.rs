@@ -14,6 +14,8 @@ mod integer;
 mod movement;
 mod strided;
 
+pub(crate) use convert::f16_from_f64;
+
 use crate::{ElemType, Graph, Literal, Op, Shape, ShapeError, infer_shape};
 
 /// Why a graph was not evaluated.

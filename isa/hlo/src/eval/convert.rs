@@ -73,22 +73,33 @@ macro_rules! convertible_floats {
 }
 
 convertible_floats! {
-    f16: |i| f16::from_f32(i as f32), f16::from_f64;
+    f16: |i| f16::from_f32(i as f32), f16_from_f64;
     // XLA goes to bf16 by way of f32 and rounds twice.
     bf16: |i| bf16::from_f32(i as f32), |f| bf16::from_f32(f as f32);
     f32: |i| i as f32, |f| f as f32;
     f64: |i| i as f64, |f| f;
 }
 
+/// Rounds once. (The conversion of the half crate goes by way of f32 where the hardware does.)
+pub(crate) fn f16_from_f64(value: f64) -> f16 {
+    let nearest = value as f32;
+    // Rounded to odd, an f32 keeps on which side of every tie between two f16 the value lies.
+    let toward_zero =
+        if f64::from(nearest).abs() > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    let inexact = f64::from(f32::from_bits(toward_zero)) != value && !value.is_nan();
+    f16::from_f32(f32::from_bits(toward_zero | u32::from(inexact)))
+}
+
 /// f32 and f64 flush denormals where the hardware's instruction would: between each other and on the way to
-/// pred. The 16-bit types convert by their bits.
+/// pred; bf16 passes through f32 on its way to f64. Otherwise the 16-bit types convert by their bits.
 pub(super) fn convert(x: &Literal, result: &Shape) -> Result<Literal, EvalError> {
     let (from, to) = (x.elem(), result.elem);
     if from == to {
         return Ok(x.clone());
     }
     let wide = |e| matches!(e, ElemType::F32 | ElemType::F64);
-    let flush_source = wide(from) && (wide(to) || to == ElemType::Pred);
+    let flush_source =
+        (wide(from) && (wide(to) || to == ElemType::Pred)) || (from == ElemType::BF16 && to == ElemType::F64);
     let flush_result = from == ElemType::F64 && to == ElemType::F32;
     let refuse = || unsupported(&Op::Convert, if from.is_complex() { from } else { to });
     with_native!(@real from, S => with_native!(@real to, T => {
@@ -111,7 +122,7 @@ fn converted<S: Convertible, T: Convertible>(
 /// Zero for a value that is denormal in `elem`.
 fn flushed(value: Value, elem: ElemType) -> Value {
     match value {
-        Value::Float(f) if elem == ElemType::F32 && f.abs() < f64::from(f32::MIN_POSITIVE) => {
+        Value::Float(f) if elem != ElemType::F64 && f.abs() < f64::from(f32::MIN_POSITIVE) => {
             Value::Float(0.0f64.copysign(f))
         }
         Value::Float(f) => Value::Float(f.flush()),

@@ -142,7 +142,7 @@ fn scalar(cursor: &mut Cursor, elem: ElemType, bytes: &mut Vec<u8>) -> Result<()
             let value: f64 = word.parse().map_err(|_| error)?;
             let half = narrow == ElemType::F16;
             bytes.extend_from_slice(&if half {
-                f16::from_f64(value).to_le_bytes()
+                crate::eval::f16_from_f64(value).to_le_bytes()
             } else {
                 bf16::from_f64(value).to_le_bytes()
             });
