@@ -4,6 +4,7 @@
 pub mod compile;
 pub mod cost;
 pub mod numerics;
+pub mod phase1;
 pub mod phase2;
 pub mod pii;
 
