@@ -40,6 +40,7 @@ impl Default for CandidateLimits {
 /// The code of one kernel.
 #[derive(Clone, Debug)]
 pub struct Compiled {
+    /// As it was emitted: with spills, where there are any.
     pub pii: PiiGraph,
     pub assembly: Assembly,
     /// In the units of the cost model.
@@ -153,7 +154,7 @@ pub fn compile_best(
                 if best.as_ref().is_none_or(|(best, _)| value < best.cost) {
                     note(Outcome::Accepted { cost: value });
                     let compiled = Compiled {
-                        pii,
+                        pii: allocation.graph,
                         assembly: allocation.assembly,
                         cost: value,
                         in_slots: allocation.in_slots,
