@@ -3,6 +3,7 @@
 
 use crate::cost::CostModel;
 use crate::numerics::Numerics;
+use crate::phase1;
 use crate::phase2::{
     self, AllocError, AllocLimits, AllocOptions, AllocatorChoice, AllocatorUsed, SolverMissing,
 };
@@ -17,6 +18,8 @@ pub struct Options {
     pub numerics: Numerics,
     /// `ACT_ALLOC`.
     pub alloc: AllocatorChoice,
+    /// Limits of exploration and enumeration.
+    pub selection: phase1::Limits,
     pub candidates: CandidateLimits,
     pub allocation: AllocLimits,
 }
@@ -55,8 +58,13 @@ pub struct Compiled {
 /// What was tried. Times are for people; nothing depends on them.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Saturation of the e-graph.
+    pub explore_time: Duration,
+    /// Enumeration of graphs.
     pub select_time: Duration,
+    /// Orders, allocation, emission and its check, over all candidates.
     pub allocate_time: Duration,
+    pub exploration: Option<phase1::Exploration>,
     pub candidates: Vec<Tried>,
     pub end: EnumerationEnd,
 }
