@@ -18,10 +18,7 @@ pub(crate) struct Diagnosis<'a> {
 impl Diagnosis<'_> {
     /// The reason why result `root` of the kernel is not covered.
     pub(crate) fn reason(&self, graph: &Graph, root: usize) -> SelectError {
-        if self.explored.report.stop != StopReason::Saturated {
-            return SelectError::LimitReached { isa: self.isa.name.clone(), stop: self.explored.report.stop };
-        }
-        let available: Vec<bool> = graph.ids().map(|id| self.available(id)).collect();
+        let available = self.available(graph);
         let missing = self.missing(graph, root, &available);
         let named = |id: NodeId| (key(&graph.node(id).op), graph.shape(id).clone());
         let isa = self.isa.name.clone();
@@ -33,6 +30,9 @@ impl Diagnosis<'_> {
         if let Some(&id) = foreign {
             let (op, shape) = named(id);
             return SelectError::NoInstruction { isa, op, shape };
+        }
+        if self.explored.report.stop != StopReason::Saturated {
+            return SelectError::LimitReached { isa, stop: self.explored.report.stop };
         }
         let ready = |id: &&NodeId| graph.node(**id).operands.iter().all(|o| available[o.0 as usize]);
         let blamed = missing
@@ -50,18 +50,27 @@ impl Diagnosis<'_> {
         }
     }
 
-    /// Whether the value is in d0 or can be made in some buffer.
-    fn available(&self, id: NodeId) -> bool {
-        let class = self.explored.classes[id.0 as usize];
-        let facts = &self.explored.egraph[class].data;
-        if facts.value.is_some() || !facts.views.is_empty() {
-            return true;
-        }
-        self.isa.buffer_ids().any(|buffer| {
-            let mut demands = DemandGraph::default();
-            let index = self.expander.expand(&mut demands, Demand::OnChip(class, buffer));
-            demands.lower_bounds()[index].is_some()
-        })
+    /// For every node whether its value is in d0 or can be made in some buffer.
+    fn available(&self, graph: &Graph) -> Vec<bool> {
+        let mut demands = DemandGraph::default();
+        let wanted: Vec<Vec<usize>> = graph
+            .ids()
+            .map(|id| {
+                let class = self.explored.classes[id.0 as usize];
+                let buffers = self.isa.buffer_ids();
+                buffers.map(|b| self.expander.expand(&mut demands, Demand::OnChip(class, b))).collect()
+            })
+            .collect();
+        let bounds = demands.lower_bounds();
+        graph
+            .ids()
+            .zip(wanted)
+            .map(|(id, indices)| {
+                let facts = &self.explored.egraph[self.explored.classes[id.0 as usize]].data;
+                let in_memory = facts.value.is_some() || !facts.views.is_empty();
+                in_memory || indices.into_iter().any(|index| bounds[index].is_some())
+            })
+            .collect()
     }
 
     /// Nodes that are not available and that a root needs through nodes that are not available either, operands first.

@@ -157,9 +157,9 @@ impl<'a> Matching<'a> {
             return;
         }
         let splat_only = matches!(pattern.forms.as_slice(), [Form::Splat(_)]);
-        if let Some(known) = state.bound[stmt] {
-            // A repeated operand is one value.
-            if known == class || splat_only {
+        if let Some(known) = state.bound[stmt].filter(|_| !splat_only) {
+            // A repeated operand is one value; constants are compared by value below.
+            if known == class {
                 self.solve(matcher, goals, state, out);
             }
             return;

@@ -18,6 +18,9 @@ mod term;
 mod view;
 mod vocabulary;
 
+#[cfg(test)]
+mod tests;
+
 pub use explore::{Exploration, StopReason};
 pub use matcher::UnmatchableError;
 pub use rules::{Rule, RuleClass};
