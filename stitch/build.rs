@@ -15,6 +15,6 @@ fn compile_dialects() {
         build.include(std::path::Path::new(&prefix).join("include"));
     }
     // LLVM itself is built without RTTI and with NDEBUG; its headers change layout with either.
-    build.cpp(true).std("c++17").flag("-fno-rtti").warnings(false).define("NDEBUG", None);
+    build.cpp(true).std("c++17").flag("-fno-rtti").warnings(false).debug(false).define("NDEBUG", None);
     build.file(SOURCE).compile("act_mlir_dialects");
 }
