@@ -17,12 +17,12 @@ mod tensor;
 use crate::mlir::{Jit, MlirError, Session};
 use crate::stitched::syntax::AsmTextError;
 use crate::stitched::{Interface, StitchedError, StitchedModule};
+use act_isa::oracle::Counters;
 use act_isa::{InstantiateError, Isa, Position};
 use float_mode::FlushDenormals;
 use lower::{Kind, Lowered, Site};
 use machine::{Machine, Segment};
 
-pub use counters::Counters;
 pub use fault::{Check, Fault};
 pub use scalar::Unsupported;
 
@@ -52,6 +52,8 @@ pub enum LowerError {
     VariableShape { instr: String, slice: Position },
     #[error("{instr}: {slice} can leave 64 bits")]
     Overflow { instr: String, slice: Position },
+    #[error("{instr}: the window that {slice} writes overlaps itself")]
+    OverlappingStore { instr: String, slice: Position },
     #[error("{instr}: {slice} does not fit its buffer's dimensions")]
     MalformedSlice { instr: String, slice: Position },
 }
@@ -108,7 +110,7 @@ impl Executable {
                 }
             }
         }
-        let executed = natives.iter().map(|(kind, _)| counters::Executed::of(isa, kind)).collect();
+        let executed = natives.iter().map(|(kind, _)| counters::Executed::of(isa, kind)).collect::<Result<_, _>>()?;
         Ok(Executable {
             _jit: jit,
             entry,
@@ -131,6 +133,17 @@ impl Executable {
     /// # Errors
     /// Buffers of the wrong number or size; the first fault, after which the results are undefined.
     pub fn run(&self, operands: &[&[u8]], results: &mut [&mut [u8]]) -> Result<Counters, RunError> {
+        let (operands, results) = self.pointers(operands, results)?;
+        // SAFETY: the slices have the sizes that `run_raw` asks for, results are exclusive.
+        unsafe { self.run_raw(&operands, &results) }
+    }
+
+    /// Addresses of buffers of the right number and sizes.
+    fn pointers(
+        &self,
+        operands: &[&[u8]],
+        results: &mut [&mut [u8]],
+    ) -> Result<(Vec<*const u8>, Vec<*mut u8>), RunError> {
         let Interface { operands: operand_bytes, results: result_bytes, .. } = &self.interface;
         check_count("operands", operand_bytes.len(), operands.len())?;
         check_count("results", result_bytes.len(), results.len())?;
@@ -140,10 +153,8 @@ impl Executable {
         for (index, (&expected, result)) in result_bytes.iter().zip(results.iter()).enumerate() {
             check_size("result", index, expected, result.len())?;
         }
-        let operands: Vec<*const u8> = operands.iter().map(|o| o.as_ptr()).collect();
-        let results: Vec<*mut u8> = results.iter_mut().map(|r| r.as_mut_ptr()).collect();
-        // SAFETY: the slices have the sizes that `run_raw` asks for, results are exclusive.
-        unsafe { self.run_raw(&operands, &results) }
+        let operands = operands.iter().map(|o| o.as_ptr()).collect();
+        Ok((operands, results.iter_mut().map(|r| r.as_mut_ptr()).collect()))
     }
 
     /// As [`Executable::run`] on memory that the caller vouches for.
@@ -155,6 +166,40 @@ impl Executable {
     /// Operand k must be readable and result k writable for the bytes that [`Executable::interface`] gives, and no
     /// result may overlap another buffer or be accessed elsewhere during the run.
     pub unsafe fn run_raw(&self, operands: &[*const u8], results: &[*mut u8]) -> Result<Counters, RunError> {
+        // SAFETY: passed on.
+        unsafe { self.execute(operands, results, None) }
+    }
+
+    /// As [`Executable::run`] on buffers that hold the given bytes at the start and are given back as the run leaves
+    /// them: for tests and for looking at single instructions.
+    ///
+    /// # Errors
+    /// As [`Executable::run`].
+    pub fn run_on_chip(
+        &self,
+        operands: &[&[u8]],
+        results: &mut [&mut [u8]],
+        buffers: &mut [Vec<u8>],
+    ) -> Result<Counters, RunError> {
+        check_count("buffers", self.buffers.len(), buffers.len())?;
+        for (index, (&expected, buffer)) in self.buffers.iter().zip(buffers.iter()).enumerate() {
+            if expected > 0 {
+                check_size("buffer", index, expected, buffer.len())?;
+            }
+        }
+        let (operands, results) = self.pointers(operands, results)?;
+        // SAFETY: as in `run`.
+        unsafe { self.execute(&operands, &results, Some(buffers)) }
+    }
+
+    /// # Safety
+    /// As [`Executable::run_raw`].
+    unsafe fn execute(
+        &self,
+        operands: &[*const u8],
+        results: &[*mut u8],
+        on_chip: Option<&mut [Vec<u8>]>,
+    ) -> Result<Counters, RunError> {
         let interface = &self.interface;
         check_count("operands", interface.operands.len(), operands.len())?;
         check_count("results", interface.results.len(), results.len())?;
@@ -170,7 +215,9 @@ impl Executable {
         }
         segments.push(segment(scratch.address(), interface.scratch_bytes, true));
         segments.push(segment(consts as u64, interface.consts.len() as u64, false));
-        let mut machine = Machine::new(&self.buffers, self.workspace, self.natives.len(), &segments);
+        let contents = on_chip.as_deref();
+        let mut machine =
+            Machine::new(&self.buffers, self.workspace, self.natives.len(), &segments, contents);
 
         let mut arguments: Vec<*mut u8> = segments.iter().map(|s| s.start as *mut u8).collect();
         arguments.push(machine.pointer().cast());
@@ -181,10 +228,13 @@ impl Executable {
             // to it, writing only to writable ones.
             unsafe { (self.entry)(arguments.as_mut_ptr()) };
         }
+        if let Some(buffers) = on_chip {
+            machine.get_buffers(buffers);
+        }
         if let Some(raw) = machine.fault() {
             return Err(self.fault(raw).into());
         }
-        Ok(Counters::total(&self.natives, machine.counts()))
+        Ok(counters::total(&self.natives, machine.counts()))
     }
 
     fn fault(&self, raw: fault::RawFault) -> Fault {

@@ -24,9 +24,9 @@ const POISON: u8 = 0xa5;
 
 /// A cache line; gives blocks their alignment.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Line {
-    _bytes: [u8; 64],
+    bytes: [u8; 64],
 }
 
 /// Memory aligned to a cache line.
@@ -34,7 +34,7 @@ pub(crate) struct Block(Vec<Line>);
 
 impl Block {
     pub(crate) fn poisoned(bytes: u64) -> Block {
-        Block(vec![Line { _bytes: [POISON; 64] }; bytes.div_ceil(64) as usize])
+        Block(vec![Line { bytes: [POISON; 64] }; bytes.div_ceil(64) as usize])
     }
 
     pub(crate) fn address(&mut self) -> u64 {
@@ -55,27 +55,49 @@ pub(crate) struct Machine {
     words: Vec<u64>,
     counts: Vec<u64>,
     _segments: Vec<[u64; 3]>,
-    _blocks: Vec<Block>,
+    /// The buffers, then the workspace.
+    blocks: Vec<Block>,
 }
 
 impl Machine {
-    /// `buffers` gives the bytes of every on-chip buffer, 0 for one that no instruction in the module touches.
-    pub(crate) fn new(buffers: &[u64], workspace: u64, natives: usize, segments: &[Segment]) -> Machine {
+    /// `buffers` gives the bytes of every on-chip buffer, 0 for one that no instruction in the module touches;
+    /// `contents` what they hold instead of poison.
+    pub(crate) fn new(
+        buffers: &[u64],
+        workspace: u64,
+        natives: usize,
+        segments: &[Segment],
+        contents: Option<&[Vec<u8>]>,
+    ) -> Machine {
         let mut segments: Vec<[u64; 3]> =
             segments.iter().map(|s| [s.start, s.start + s.bytes, u64::from(s.writable)]).collect();
         let mut counts = vec![0u64; natives];
         let mut blocks: Vec<Block> =
             buffers.iter().chain([&workspace]).map(|&bytes| Block::poisoned(bytes)).collect();
+        for (block, bytes) in blocks.iter_mut().zip(contents.unwrap_or_default()) {
+            for (line, bytes) in block.0.iter_mut().zip(bytes.chunks(64)) {
+                line.bytes[..bytes.len()].copy_from_slice(bytes);
+            }
+        }
         let mut addresses: Vec<u64> = blocks.iter_mut().map(Block::address).collect();
         let workspace = addresses.pop().unwrap_or(0);
         let mut words =
             vec![0, 0, segments.as_mut_ptr() as u64, segments.len() as u64, workspace, counts.as_mut_ptr() as u64];
         words.extend(addresses);
-        Machine { words, counts, _segments: segments, _blocks: blocks }
+        Machine { words, counts, _segments: segments, blocks }
     }
 
     pub(crate) fn pointer(&mut self) -> *mut u64 {
         self.words.as_mut_ptr()
+    }
+
+    /// The contents of the buffers that instructions touch.
+    pub(crate) fn get_buffers(&self, contents: &mut [Vec<u8>]) {
+        for (block, bytes) in self.blocks.iter().zip(contents) {
+            for (line, bytes) in block.0.iter().zip(bytes.chunks_mut(64)) {
+                bytes.copy_from_slice(&line.bytes[..bytes.len()]);
+            }
+        }
     }
 
     /// How often every native function was executed.

@@ -417,9 +417,7 @@ impl Checker<'_> {
     }
 
     fn beta_range(&self, k: usize) -> (i64, i64) {
-        let slices = self.instr.inputs.iter().chain(&self.instr.outputs);
-        let mut windows = slices.filter_map(|s| if let Slice::Hbm(w) = s { Some(w) } else { None });
-        if windows.any(|w| mentions(&w.start, k)) {
+        if self.instr.is_address(k) {
             // The declared range is one of offsets; the value is a host address.
             return (0, ADDRESS_LIMIT);
         }
@@ -474,14 +472,18 @@ impl Checker<'_> {
     ) -> Result<Located, LowerError> {
         let address = self.expr(code, &window.start, position)?.value;
         let (mut low, mut high, mut empty) = (0i128, 1i128, false);
-        let mut strides = Vec::new();
+        let (mut lens, mut strides) = (Vec::new(), Vec::new());
         for (len, stride) in &window.dims {
             let (len, stride) = (self.fixed(len, position)?, self.fixed(stride, position)?);
             empty |= len == 0;
             let far = (i128::from(len) - 1) * i128::from(stride);
             low += far.min(0);
             high += far.max(0);
+            lens.push(len);
             strides.push(stride);
+        }
+        if write && overlaps_itself(&lens, &strides) {
+            return Err(LowerError::OverlappingStore { instr: self.instr.name.clone(), slice: position });
         }
         if !empty {
             let limit = i128::from(ADDRESS_LIMIT);
@@ -654,21 +656,19 @@ fn is_multiple(code: &mut Code, value: Value, align: u64) -> Value {
     code.op(format_args!("arith.cmpi eq, {rest}, {zero} : i64"))
 }
 
-fn mentions(e: &Expr, beta: usize) -> bool {
-    match e {
-        Expr::Beta(k) => usize::from(*k) == beta,
-        Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) => false,
-        Expr::Add(a, b)
-        | Expr::Sub(a, b)
-        | Expr::Mul(a, b)
-        | Expr::Div(a, b)
-        | Expr::Mod(a, b)
-        | Expr::CeilDiv(a, b)
-        | Expr::Shl(a, b)
-        | Expr::Shr(a, b)
-        | Expr::Min(a, b)
-        | Expr::Max(a, b) => mentions(a, beta) || mentions(b, beta),
-    }
+/// Whether two bytes of a window have one address, or cannot be seen not to have: each stride must step over all that
+/// the smaller ones reach.
+fn overlaps_itself(lens: &[i64], strides: &[i64]) -> bool {
+    let mut long: Vec<(u64, i64)> =
+        lens.iter().zip(strides).filter(|(len, _)| **len > 1).map(|(&len, s)| (s.unsigned_abs(), len)).collect();
+    long.sort_unstable();
+    let mut reach = 1u128;
+    !lens.contains(&0)
+        && long.iter().any(|&(stride, len)| {
+            let into = u128::from(stride) < reach;
+            reach += u128::from(stride) * (len - 1) as u128;
+            into
+        })
 }
 
 fn min(values: [i128; 4]) -> i128 {

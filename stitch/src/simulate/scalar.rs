@@ -64,7 +64,7 @@ pub(crate) fn constant(code: &mut Code, elem: ElemType, bytes: &[u8], lanes: u64
     let ty = register_type(elem)?;
     let bits = bytes.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
     Ok(match elem {
-        ElemType::Pred => splat(code, bits != 0, ty, lanes),
+        ElemType::Pred => splat(code, u8::from(bits != 0), ty, lanes),
         ElemType::BF16 => splat(code, format_args!("0x{:08X}", bits << 16), ty, lanes),
         ElemType::F16 => {
             let value = half::f16::from_bits(bits as u16).to_f32();
@@ -218,7 +218,7 @@ pub(crate) fn unary(
     let zero = splat(code, 0, ty, 1);
     Ok(match op {
         Unary::Not => {
-            let ones = splat(code, if elem == ElemType::Pred { "true" } else { "-1" }, ty, 1);
+            let ones = splat(code, if elem == ElemType::Pred { 1 } else { -1 }, ty, 1);
             code.op(format_args!("arith.xori {x}, {ones} : {ty}"))
         }
         _ if elem == ElemType::Pred => return unsupported(op.name(), elem),

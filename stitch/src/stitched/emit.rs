@@ -11,6 +11,8 @@ pub enum EmitError {
     NoSuchInstruction(u16),
     #[error("{instr}: expected {expected} {what} attributes, got {got}")]
     AttributeCount { instr: String, what: &'static str, expected: usize, got: usize },
+    #[error("{instr}: attribute `{attr}` is an address where a position is given, or the other way round")]
+    BetaKind { instr: String, attr: String },
     #[error("address in {0:?}, which the program does not have")]
     NoSuchSegment(Space),
     #[error("loop variable {0:?} used outside its loop")]
@@ -140,8 +142,14 @@ impl Emitter<'_> {
                         return Err(EmitError::AttributeCount { instr, what, expected, got });
                     }
                 }
+                for (k, value) in beta.iter().enumerate() {
+                    if matches!(value, BetaVal::Hbm(..)) != instr.is_address(k) {
+                        let (instr, attr) = (instr.name.clone(), instr.beta[k].name.clone());
+                        return Err(EmitError::BetaKind { instr, attr });
+                    }
+                }
                 let operands = beta.iter().map(|b| self.beta(b)).collect::<Result<Vec<String>, _>>()?;
-                self.inline_asm(&syntax::print(instr, alpha), &operands);
+                self.inline_asm(&syntax::print(self.isa, *op, alpha), &operands);
                 Ok(())
             }
             Program::HostCopy { from, to } => self.host_copy(from, to),

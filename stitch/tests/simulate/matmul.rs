@@ -2,7 +2,7 @@
 
 use crate::tile_machine::{DIM, isa};
 use act_isa::*;
-use act_stitch::simulate::{Check, Executable, RunError};
+use act_stitch::simulate::{Check, Executable, LowerError, RunError};
 use act_stitch::stitched::{StitchedModule, emit};
 
 const I: LoopId = LoopId(0);
@@ -95,8 +95,8 @@ fn product_of_several_tiles() {
     assert_eq!(counters.instructions["matmul"], tiles);
     assert_eq!(counters.instructions["matmul_acc"], tiles * 3);
     assert_eq!(counters.instructions["load"], tiles * 4 * 2);
-    assert_eq!(counters.bytes[&("d0".to_owned(), "spad".to_owned())], tiles * 4 * 2 * 256);
-    assert_eq!(counters.bytes[&("acc".to_owned(), "d0".to_owned())], tiles * 1024);
+    assert_eq!(counters.bytes_between("d0", "spad"), tiles * 4 * 2 * 256);
+    assert_eq!(counters.bytes_between("acc", "d0"), tiles * 1024);
     assert_eq!(counters.cycles, 3 * tiles * (1 + 3 + 8 + 1));
 }
 
@@ -123,4 +123,44 @@ fn an_edited_address_changes_the_result() {
     let Err(RunError::Fault(fault)) = run(&edited) else { panic!("no fault") };
     assert_eq!(fault.check, Check::Segment { slice: Position::Output(0) });
     assert!(fault.text.starts_with("store"), "{fault}");
+}
+
+/// Every run has a machine of its own.
+#[test]
+fn runs_are_independent() {
+    let isa = isa();
+    let (m, n, k) = (32, 32, 48);
+    let executable = Executable::compile(&isa, &emit(&isa, &program(&isa, m, n, k)).unwrap()).unwrap();
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let executable = &executable;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let (a, b) = (bytes(m * k, seed * 100 + round), bytes(k * n, seed));
+                    let mut c = vec![0; (4 * m * n) as usize];
+                    executable.run(&[&a, &b], &mut [&mut c]).unwrap();
+                    assert_eq!(c, reference(&a, &b, m as usize, n as usize, k as usize));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn bad_text_and_bad_buffers_are_errors() {
+    let isa = isa();
+    let text = emit(&isa, &program(&isa, 16, 16, 16)).unwrap().text().to_owned();
+    let compile = |text: &str| Executable::compile(&isa, &StitchedModule::parse(text).unwrap());
+    assert!(StitchedModule::parse(&text.replace("return", "retrun")).is_err());
+    assert!(StitchedModule::parse(&text.replace("@kernel", "@other")).is_err());
+    assert!(matches!(compile(&text.replace("matmul a", "matmil a")), Err(LowerError::AsmText(_))));
+    assert!(matches!(compile(&text.replace("rows=16", "rows=17")), Err(LowerError::Instantiate { .. })));
+    let executable = compile(&text).unwrap();
+    let (a, b, mut c) = (bytes(256, 1), bytes(256, 2), vec![0; 1024]);
+    assert!(matches!(executable.run(&[&a], &mut [&mut c]), Err(RunError::Count { .. })));
+    assert!(matches!(executable.run(&[&a, &b[1..]], &mut [&mut c]), Err(RunError::Size { .. })));
+    // Row 1020 of 1024 has no 16 rows behind it.
+    let fault = compile(&text.replace("constant 16 : i64", "constant 1020 : i64")).unwrap();
+    let Err(RunError::Fault(fault)) = fault.run(&[&a, &b], &mut [&mut c]) else { panic!("no fault") };
+    assert!(matches!(&fault.check, Check::BufferBounds { buffer, .. } if buffer == "spad"), "{fault}");
 }
