@@ -24,6 +24,11 @@ DEFAULT_ULPS = 2.0
 ULPS = {
     ("float64", "atanh"): 128.0,
     ("float64", "erf_inv"): 32.0,
+    ("complex64", "tan"): 4.0,
+    ("complex64", "tanh"): 4.0,
+    ("complex128", "log"): 64.0,
+    ("complex128", "tan"): 4.0,
+    ("complex128", "tanh"): 4.0,
     # Rewritten as atan2(2x, 2).
     ("float32", "atan"): 4.0,
     ("float64", "atan"): 4.0,

@@ -3,6 +3,7 @@
 
 use crate::cost::CostModel;
 use crate::numerics::Numerics;
+use crate::phase1;
 use crate::phase2::{
     self, AllocError, AllocLimits, AllocOptions, AllocatorChoice, AllocatorUsed, SolverMissing,
 };
@@ -17,6 +18,8 @@ pub struct Options {
     pub numerics: Numerics,
     /// `ACT_ALLOC`.
     pub alloc: AllocatorChoice,
+    /// Limits of exploration and enumeration.
+    pub selection: phase1::Limits,
     pub candidates: CandidateLimits,
     pub allocation: AllocLimits,
 }
@@ -40,6 +43,7 @@ impl Default for CandidateLimits {
 /// The code of one kernel.
 #[derive(Clone, Debug)]
 pub struct Compiled {
+    /// As it was emitted: with spills, where there are any.
     pub pii: PiiGraph,
     pub assembly: Assembly,
     /// In the units of the cost model.
@@ -54,8 +58,13 @@ pub struct Compiled {
 /// What was tried. Times are for people; nothing depends on them.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Saturation of the e-graph.
+    pub explore_time: Duration,
+    /// Enumeration of graphs.
     pub select_time: Duration,
+    /// Orders, allocation, emission and its check, over all candidates.
     pub allocate_time: Duration,
+    pub exploration: Option<phase1::Exploration>,
     pub candidates: Vec<Tried>,
     pub end: EnumerationEnd,
 }
@@ -153,7 +162,7 @@ pub fn compile_best(
                 if best.as_ref().is_none_or(|(best, _)| value < best.cost) {
                     note(Outcome::Accepted { cost: value });
                     let compiled = Compiled {
-                        pii,
+                        pii: allocation.graph,
                         assembly: allocation.assembly,
                         cost: value,
                         in_slots: allocation.in_slots,

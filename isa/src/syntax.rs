@@ -36,7 +36,8 @@
 //!               min(..), max(..), ceildiv(a, b), names, numbers, (term), `term`
 //! ```
 //! Names may carry HLO's `%` and released TAIDL's `@c.`, `@a.`, `@s.`; comments start with `//` or `#` (in backticks
-//! `//` is division, which floors like `/`). A constant with dimensions is a splat of a scalar or a list in braces.
+//! `//` is division, which floors like `/`). In a requirement an address of main memory stands for its offset within
+//! its segment (an operand, a result, the scratch). A constant with dimensions is a splat of a scalar or a list in braces.
 
 mod ast;
 mod check;

@@ -61,6 +61,18 @@ mod tests {
         assert!(targets().is_sorted());
     }
 
+    /// The array's size is one constant of the description.
+    #[test]
+    fn gemmini_scales_with_its_constant() {
+        let (_, text) = targets().iter().find(|(name, _)| *name == "gemmini").unwrap();
+        assert!(text.contains("const DIM = 16"));
+        let small = Isa::parse(&text.replace("const DIM = 16", "const DIM = 8"), "small").unwrap();
+        assert_eq!(small.buffers[0].access, [16384, 8]);
+        let matmul = small.instr(small.instr_named("matmul").unwrap());
+        assert!(matmul.instantiate(&small, &[crate::AttrVal::Int(8); 3]).is_ok());
+        assert!(matmul.instantiate(&small, &[crate::AttrVal::Int(9); 3]).is_err());
+    }
+
     #[test]
     fn unknown_targets_list_the_known_ones() {
         let message = load_target("gemini").unwrap_err().to_string();

@@ -8,6 +8,7 @@
 mod api;
 pub mod args;
 mod base;
+pub mod caller;
 pub mod ffi;
 pub mod ffi_extension;
 pub mod layout;

@@ -13,7 +13,7 @@ use crate::hook::{Call, Hook};
 use crate::inner;
 use crate::object_table::ObjectTable;
 use crate::options::{CreateOptions, Options, environment_variable};
-use crate::target::Target;
+use crate::target::{self, Target};
 use crate::{device, topology};
 
 /// The inner library's option that says how many devices there are.
@@ -77,10 +77,12 @@ impl Hook for Create {
         // SAFETY: the framework's options are as the C header demands.
         let options = unsafe { CreateOptions::read(given, environment_variable) }
             .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
+        let target = options.own.target.as_deref().map(target::find).transpose();
+        let target = target.map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
         inner::get_for(&options.own)?;
         create_inner(call, &options)?;
         let client = call.client;
-        let state = Arc::new(new_state(client, options.own));
+        let state = Arc::new(new_state(client, options.own, target));
         device::remember(client, &state);
         topology::remember(client, &state);
         CLIENTS.insert(client, state);
@@ -128,8 +130,7 @@ fn forward_with(call: &mut Call<ClientCreateArgs>, options: &[NamedValue]) -> Re
     outcome
 }
 
-fn new_state(client: *mut Client, options: Options) -> ClientState {
-    let target: Option<Target> = None;
+fn new_state(client: *mut Client, options: Options, target: Option<Target>) -> ClientState {
     let described = target.as_ref().map_or_else(
         || "host only".to_owned(),
         |target| format!("target {} {}", target.name, target.fingerprint),

@@ -5,13 +5,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pjrt_abi::args::{ClientCompileArgs, ClientLoadArgs, CompileArgs};
+use pjrt_abi::args::{ClientCompileArgs, ClientLoadArgs, CompileArgs, Program};
 
 use crate::client::{self, ClientState};
 use crate::error::Failure;
 use crate::executable::{self, ExecutableState};
 use crate::hook::{Call, Hook};
 use crate::kernel::RegisteredKernel;
+use crate::passes::atan;
 use crate::{loaded_executable, topology};
 
 /// One compilation under way.
@@ -21,14 +22,6 @@ pub struct CompileContext {
     pub client: Arc<ClientState>,
     /// Kernels that the program will call, by key.
     pub kernels: BTreeMap<String, Arc<RegisteredKernel>>,
-}
-
-impl CompileContext {
-    /// The module to go on with instead of `module`, a serialized HloModuleProto; `None` to leave it as it is.
-    pub(crate) fn transform(&mut self, module: &[u8]) -> Option<Vec<u8>> {
-        tracing::debug!(bytes = module.len(), "module compiled for the host");
-        None
-    }
 }
 
 thread_local! {
@@ -79,6 +72,23 @@ fn compile(
     Ok(Arc::new(ExecutableState::new(client, kernels)))
 }
 
+/// The bytes of a program.
+///
+/// # Safety
+/// `program` must be null or a program of the framework's, which lives as long as the result is used.
+unsafe fn program_bytes<'a>(program: *const Program) -> &'a [u8] {
+    if program.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    let program = unsafe { &*program };
+    if program.code.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise; the program says how many bytes it has.
+    unsafe { std::slice::from_raw_parts(program.code.cast::<u8>(), program.code_size) }
+}
+
 /// `PJRT_Client_Compile`
 pub(crate) struct ClientCompile;
 
@@ -87,6 +97,8 @@ impl Hook for ClientCompile {
 
     fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
         let Some(client) = client::state(call.client) else { return call.forward() };
+        // SAFETY: the framework's program, valid during the call.
+        atan::probe_if_needed(unsafe { program_bytes(call.program) }, call.client);
         let state = compile(client, || call.forward())?;
         loaded_executable::remember(call.executable, state);
         Ok(())

@@ -15,7 +15,7 @@ use crate::client::{self, ClientState};
 use crate::envelope::Envelope;
 use crate::error::Failure;
 use crate::hook::{Call, Hook};
-use crate::kernel::RegisteredKernel;
+use crate::kernel::{self, RegisteredKernel};
 use crate::loaded_executable;
 use crate::object_table::ObjectTable;
 
@@ -179,18 +179,33 @@ impl Hook for DeserializeAndLoad {
         let bytes = unsafe { std::slice::from_raw_parts(given.0.cast::<u8>(), given.1) };
         let envelope = Envelope::from_bytes(bytes, client.fingerprint())
             .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
-        if !envelope.kernels.is_empty() {
-            return Err(Failure::invalid_argument("act: the executable calls kernels of another build"));
-        }
+        let kernels = load_kernels(&client, &envelope.kernels)?;
         call.serialized_executable = envelope.inner.as_ptr().cast();
         call.serialized_executable_size = envelope.inner.len();
         let outcome = call.forward();
         (call.serialized_executable, call.serialized_executable_size) = given;
         outcome?;
-        let mut state = ExecutableState::new(client, BTreeMap::new());
+        let mut state = ExecutableState::new(client, kernels);
         state.loaded_from = Some(bytes.to_vec());
         let state = Arc::new(state);
         loaded_executable::remember(call.loaded_executable, state);
         Ok(())
     }
+}
+
+/// The kernels of a serialized executable, ready to run.
+fn load_kernels(
+    client: &ClientState,
+    kernels: &BTreeMap<String, Vec<u8>>,
+) -> Result<BTreeMap<String, Arc<RegisteredKernel>>, Failure> {
+    let load = |(key, bytes): (&String, &Vec<u8>)| {
+        let target = client.target.as_ref().ok_or("the client has no target")?;
+        let kernel = target.offload.load_kernel(key, bytes)?;
+        Ok((key.clone(), kernel::register(key, kernel)))
+    };
+    kernels
+        .iter()
+        .map(load)
+        .collect::<Result<_, String>>()
+        .map_err(|error| Failure::invalid_argument(format!("act: a kernel of the executable: {error}")))
 }

@@ -23,6 +23,7 @@ mod log;
 mod object_table;
 pub mod offload;
 pub mod options;
+mod passes;
 pub mod python_abi;
 mod python_callback;
 pub mod records;

@@ -75,7 +75,7 @@ pub(crate) fn kernel_ran(key: &str, run: &RunRecord) {
 }
 
 /// The counters of the last execution as JSON.
-pub(crate) fn last_execution_json() -> Option<String> {
+pub fn last_execution_json() -> Option<String> {
     let last = lock(&LAST_EXECUTION);
     serde_json::to_string(last.as_ref()?).ok()
 }
@@ -90,7 +90,7 @@ pub fn region_considered(region: RegionRecord) {
 }
 
 /// All regions considered so far, in order, as a JSON list.
-pub(crate) fn regions_json() -> String {
+pub fn regions_json() -> String {
     let regions = lock(&REGIONS);
     serde_json::to_string(&*regions).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -13,6 +13,7 @@ use crate::compile;
 use crate::error;
 use crate::hook::panic_message;
 use crate::inner::Inner;
+use crate::passes;
 
 const NAME: &str = "act";
 
@@ -54,7 +55,7 @@ unsafe extern "C" fn transform(_callbacks: *mut Callbacks, args: *mut TransformA
     // SAFETY: XLA says where the module is and how long.
     let module =
         unsafe { std::slice::from_raw_parts(args.hlo_module.data.cast::<u8>(), args.hlo_module.size) };
-    match catch_unwind(AssertUnwindSafe(|| compile::with_context(|context| context.transform(module)))) {
+    match catch_unwind(AssertUnwindSafe(|| compile::with_context(|context| passes::run(module, context)))) {
         Ok(Some(Some(transformed))) => {
             let transformed = Box::new(transformed);
             args.transformed_hlo_module.data = transformed.as_ptr().cast::<c_char>();

@@ -4,7 +4,7 @@
 
 use super::validate::alpha_values;
 use crate::pii::{PiiGraph, PiiId, PiiOp};
-use act_isa::{AsmInstr, BetaVal, Env, Isa, Place, Slice, TiledKernel};
+use act_isa::{AsmInstr, BetaVal, Env, Isa, Place, Slice, Space, TiledKernel, View};
 
 /// A box of cells of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +107,7 @@ pub(super) fn check(
             }
         }
     }
+    spills_are_restored(graph, nodes)?;
     let end = code.len() + 1;
     for ((root, place), slot) in graph.roots.iter().zip(&kernel.outs).zip(outputs) {
         if let (Place::OnChip { buf, .. }, &[id], Some(slot)) = (place, root.as_slice(), slot) {
@@ -127,6 +128,43 @@ pub(super) fn check(
         let whole = vec![0; cells.len.len()];
         part(graph, &written, *time, *value, cells, &whole, &cells.len)
     })
+}
+
+/// Whether every load from scratch memory reads exactly what one earlier store wrote there, and nothing else does.
+fn spills_are_restored(graph: &PiiGraph, nodes: &[PiiId]) -> Result<(), String> {
+    let scratch = |view: &&View| view.space == Space::Scratch;
+    let mut stored: Vec<&View> = Vec::new();
+    for &id in nodes {
+        let node = graph.node(id);
+        for &operand in &node.operands {
+            if let PiiOp::HbmView(view) = &graph.node(operand).op
+                && view.space == Space::Scratch
+                && !stored.contains(&view)
+            {
+                return Err("scratch memory is read before it is written".to_owned());
+            }
+        }
+        if let PiiOp::Instr { store, .. } = &node.op
+            && let Some(view) = store.as_ref().filter(scratch)
+        {
+            let clash =
+                |other: &&View| ends_of(other).0 < ends_of(view).1 && ends_of(view).0 < ends_of(other).1;
+            if stored.iter().any(clash) {
+                return Err("two values share scratch memory".to_owned());
+            }
+            stored.push(view);
+        }
+    }
+    Ok(())
+}
+
+/// First byte of a window with positive strides, and the byte behind its last.
+fn ends_of(view: &View) -> (i64, i64) {
+    let reach = view.dims.iter().fold(1i64, |reach, &(len, stride)| {
+        let rows = i64::try_from(len).unwrap_or(i64::MAX).saturating_sub(1);
+        reach.saturating_add(rows.saturating_mul(stride))
+    });
+    (view.start.c0, view.start.c0.saturating_add(reach))
 }
 
 fn lengths(lens: &[u64]) -> Vec<i64> {

@@ -11,6 +11,7 @@ mod ortools;
 mod pieces;
 mod precedence;
 mod skeleton;
+mod spill;
 mod unknowns;
 mod validate;
 
@@ -22,6 +23,7 @@ pub use ortools::{LIBRARY_VARIABLE, SolverMissing};
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{Assembly, Isa, TiledKernel};
 use csp::{Csp, Outcome};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Which allocator decides (`ACT_ALLOC`).
@@ -68,21 +70,34 @@ pub struct AllocLimits {
     pub search_steps: u64,
     /// Thousandths of CP-SAT's deterministic time, per order.
     pub cpsat_time_milli: u32,
+    /// Values that may be moved out of a full buffer.
+    pub spills: u32,
+    /// Graphs with spills that are tried.
+    pub spilled_graphs: u32,
 }
 
 impl Default for AllocLimits {
     fn default() -> AllocLimits {
-        AllocLimits { orders: 64, prefixes: 20_000, search_steps: 2_000_000, cpsat_time_milli: 5_000 }
+        AllocLimits {
+            orders: 64,
+            prefixes: 20_000,
+            search_steps: 2_000_000,
+            cpsat_time_milli: 5_000,
+            spills: 8,
+            spilled_graphs: 48,
+        }
     }
 }
 
 /// A pii graph turned into code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
+    /// The graph that was given, with a node for every on-chip parameter, and with spills where it needed them.
+    pub graph: PiiGraph,
     pub assembly: Assembly,
     /// The node that every instruction of the assembly was made from.
     pub order: Vec<PiiId>,
-    /// Start of the slot of every node of the graph, per access dimension; `None` in d0.
+    /// Start of the slot of every node of `graph`, per access dimension; `None` in d0.
     pub slots: Vec<Option<Vec<i64>>>,
     /// Slots of the kernel's on-chip parameters and results.
     pub in_slots: Vec<Option<Vec<i64>>>,
@@ -128,7 +143,7 @@ fn in_buffer(buffer: &Option<String>) -> String {
     buffer.as_ref().map(|b| format!(": `{b}` is too small")).unwrap_or_default()
 }
 
-/// Orders and allocates `graph`.
+/// Orders and allocates `graph`; where a buffer is too small, with values of it moved to scratch memory and back.
 ///
 /// # Errors
 /// See [`AllocError`].
@@ -138,18 +153,59 @@ pub fn allocate(
     graph: &PiiGraph,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    let graph = &validate::with_all_inputs(isa, kernel, graph)?;
-    validate::check(isa, kernel, graph)?;
-    let skeleton = skeleton::Skeleton::new(isa, kernel, graph)?;
+    let graph = validate::with_all_inputs(isa, kernel, graph)?;
+    let (first_error, relieved) = match attempt(isa, kernel, graph, options)? {
+        Attempt::Allocated(allocation) => return Ok(*allocation),
+        Attempt::Failed { error, relieved } => (error, relieved),
+    };
+    // Breadth first, so that few spills are preferred to many.
+    let mut queue: VecDeque<(u32, PiiGraph)> = relieved.into_iter().map(|g| (1, g)).collect();
+    let mut left = options.limits.spilled_graphs;
+    while let Some((spills, graph)) = queue.pop_front() {
+        if left == 0 || spills > options.limits.spills {
+            break;
+        }
+        left -= 1;
+        match attempt(isa, kernel, graph, options) {
+            Ok(Attempt::Allocated(allocation)) => return Ok(*allocation),
+            Ok(Attempt::Failed { relieved, .. }) => {
+                queue.extend(relieved.into_iter().map(|g| (spills + 1, g)))
+            }
+            Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
+            Err(_) => {}
+        }
+    }
+    Err(first_error)
+}
+
+/// What came of one graph.
+enum Attempt {
+    Allocated(Box<Allocation>),
+    /// Why not, and graphs that need less of the buffer that was too small.
+    Failed {
+        error: AllocError,
+        relieved: Vec<PiiGraph>,
+    },
+}
+
+fn attempt(
+    isa: &Isa,
+    kernel: &TiledKernel,
+    graph: PiiGraph,
+    options: &AllocOptions,
+) -> Result<Attempt, AllocError> {
+    validate::check(isa, kernel, &graph)?;
+    let skeleton = skeleton::Skeleton::new(isa, kernel, &graph)?;
     let preferred = order::sethi_ullman(&skeleton).ok_or(AllocError::NoOrder)?;
-    let mut orders = order::Orders::new(&skeleton, preferred, options.limits.prefixes);
+    let mut orders = order::Orders::new(&skeleton, preferred.clone(), options.limits.prefixes);
     let (mut tried, mut proven, mut culprit) = (0, true, None);
     while tried < options.limits.orders {
         let Some(order) = orders.next() else { break };
         tried += 1;
         match solve(&skeleton.csp(&order), options)? {
             (Outcome::Sat(values), allocator) => {
-                return finish(isa, kernel, graph, &skeleton, &order, &values, allocator, tried);
+                let found = Found { order: &order, values: &values, allocator, orders_tried: tried };
+                return Ok(Attempt::Allocated(Box::new(finish(isa, kernel, graph, &skeleton, &found)?)));
             }
             (Outcome::Unsat { buffer }, _) => culprit = culprit.or(buffer),
             (Outcome::GaveUp, _) => proven = false,
@@ -157,11 +213,13 @@ pub fn allocate(
         orders.last_failed();
     }
     let buffer = culprit.and_then(|b| isa.buffers.get(b)).map(|b| b.name.clone());
-    if proven && orders.exhausted() {
-        Err(AllocError::NoFit { buffer, orders: tried })
+    let relieved = culprit.map(|b| spill::relieve(isa, &graph, &skeleton, &preferred, b)).unwrap_or_default();
+    let error = if proven && orders.exhausted() {
+        AllocError::NoFit { buffer, orders: tried }
     } else {
-        Err(AllocError::GaveUp { buffer, orders: tried })
-    }
+        AllocError::GaveUp { buffer, orders: tried }
+    };
+    Ok(Attempt::Failed { error, relieved })
 }
 
 fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), AllocError> {
@@ -178,20 +236,24 @@ fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), 
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the parts of one allocation, put together in one place")]
+/// An order and the values that solve its problem.
+struct Found<'a> {
+    order: &'a [usize],
+    values: &'a [i64],
+    allocator: AllocatorUsed,
+    orders_tried: u32,
+}
+
 fn finish(
     isa: &Isa,
     kernel: &TiledKernel,
-    graph: &PiiGraph,
+    graph: PiiGraph,
     skeleton: &skeleton::Skeleton,
-    order: &[usize],
-    values: &[i64],
-    allocator: AllocatorUsed,
-    orders_tried: u32,
+    found: &Found<'_>,
 ) -> Result<Allocation, AllocError> {
-    let slots = emit::slots(skeleton, values);
-    let instrs = emit::instructions(skeleton, order, values);
-    let nodes: Vec<PiiId> = order.iter().map(|&step| skeleton.steps[step].node).collect();
+    let slots = emit::slots(skeleton, found.values);
+    let instrs = emit::instructions(skeleton, found.order, found.values);
+    let order: Vec<PiiId> = found.order.iter().map(|&step| skeleton.steps[step].node).collect();
     let slot_of = |id: PiiId| slots.get(id.0 as usize).cloned().flatten();
     let in_slots: Vec<Option<Vec<i64>>> = (0..kernel.ins.len())
         .map(|k| {
@@ -201,15 +263,18 @@ fn finish(
         .collect();
     let out_slots: Vec<Option<Vec<i64>>> =
         graph.roots.iter().map(|root| root.first().and_then(|&id| slot_of(id))).collect();
-    check::check(isa, kernel, graph, &nodes, &instrs, &in_slots, &out_slots)
+    check::check(isa, kernel, &graph, &order, &instrs, &in_slots, &out_slots)
         .map_err(AllocError::Unverified)?;
+    let assembly =
+        Assembly { instrs, consts: graph.consts.clone(), scratch_bytes: spill::scratch_bytes(&graph) };
     Ok(Allocation {
-        assembly: Assembly { instrs, consts: graph.consts.clone(), scratch_bytes: 0 },
-        order: nodes,
+        graph,
+        assembly,
+        order,
         slots,
         in_slots,
         out_slots,
-        allocator,
-        orders_tried,
+        allocator: found.allocator,
+        orders_tried: found.orders_tried,
     })
 }

@@ -56,7 +56,8 @@ pub(super) fn sethi_ullman(skeleton: &Skeleton) -> Option<Vec<usize>> {
     };
 
     let mut visit = Visit { done: vec![false; skeleton.steps.len()], order: Vec::new() };
-    for sink in sorted(&skeleton.sinks) {
+    // A spilled value is stored before what needs its room is made.
+    for sink in skeleton.spills.iter().copied().chain(sorted(&skeleton.sinks)) {
         visit.from(sink, &|step| {
             let mut before = sorted(&skeleton.steps[step].producers);
             before.extend(&skeleton.steps[step].hazards);

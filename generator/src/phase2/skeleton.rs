@@ -63,6 +63,8 @@ pub(super) struct Skeleton {
     pub(super) parts: Vec<Part>,
     /// The slot of every node that lies on chip.
     pub(super) slots: Vec<Option<Vec<Term>>>,
+    /// Steps that store spilled values.
+    pub(super) spills: Vec<usize>,
     /// Steps of the roots, in their order.
     pub(super) sinks: Vec<usize>,
     pub(super) capacity: Vec<Vec<i64>>,
@@ -162,7 +164,8 @@ impl<'a> Builder<'a> {
             needed[id.0 as usize] = true;
         }
         for index in (0..graph.nodes.len()).rev() {
-            if matches!(graph.nodes[index].op, PiiOp::OnChipInput(_)) {
+            // Parameters occupy their slots, and spilled values are stored, whoever reads them.
+            if matches!(graph.nodes[index].op, PiiOp::OnChipInput(_)) || is_spill(&graph.nodes[index].op) {
                 needed[index] = true;
             }
             if needed[index] {
@@ -500,8 +503,8 @@ impl<'a> Builder<'a> {
         steps
     }
 
-    /// Orders reads before the writes that destroy what they read: operands updated in place, and bytes of d0 that are
-    /// both loaded and stored.
+    /// Orders reads before the writes that destroy what they read (operands updated in place, bytes of d0 that are both
+    /// loaded and stored), and loads of spilled values after their stores.
     fn add_hazards(&self, steps: &mut [Step]) {
         let reads: Vec<Vec<&Piece>> = steps.iter().map(|s| self.read_pieces(s.node)).collect();
         let mut hazards: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
@@ -514,11 +517,16 @@ impl<'a> Builder<'a> {
             for (reader, read) in reads.iter().enumerate() {
                 let destroys = read.iter().any(|r| updated.iter().any(|u| share_cells(r, u)));
                 let stores = self.stored_window(step.node);
-                let overwrites = stores.is_some_and(|stored| {
+                let shares = stores.is_some_and(|stored| {
                     self.loaded_windows(steps[reader].node).any(|loaded| may_share_bytes(stored, loaded))
                 });
-                if reader != writer && (destroys || overwrites) {
+                // Scratch bytes are read after they were written; of all others, it is the old contents that is read.
+                let scratch = stores.is_some_and(|s| s.space == Space::Scratch);
+                if reader != writer && (destroys || (shares && !scratch)) {
                     hazards[writer].push(reader);
+                }
+                if reader != writer && shares && scratch {
+                    hazards[reader].push(writer);
                 }
             }
         }
@@ -595,6 +603,8 @@ impl<'a> Builder<'a> {
             alpha: alpha.clone(),
             beta: beta.iter().map(|b| b.map(&term)).collect(),
         });
+        let spills: Vec<usize> =
+            (0..steps.len()).filter(|&s| is_spill(&self.graph.node(steps[s].node).op)).collect();
         let mut sinks = Vec::new();
         for root in self.graph.roots.iter().flatten() {
             let of_root = self.pieces[root.0 as usize].iter().map(|p| p.producer);
@@ -613,6 +623,7 @@ impl<'a> Builder<'a> {
             steps,
             parts,
             slots,
+            spills,
             sinks,
             capacity: isa.buffers.iter().map(|b| as_lengths(&b.access)).collect(),
             position_bytes: isa
@@ -741,6 +752,11 @@ fn as_unknown(beta: &Beta) -> Option<Unknown> {
 
 fn lengths(lens: &[u64]) -> Vec<i64> {
     lens.iter().map(|&l| i64::try_from(l).unwrap_or(i64::MAX)).collect()
+}
+
+/// Whether the operation stores to scratch memory.
+fn is_spill(op: &PiiOp) -> bool {
+    matches!(op, PiiOp::Instr { store: Some(view), .. } if view.space == Space::Scratch)
 }
 
 fn share_cells(a: &Piece, b: &Piece) -> bool {

@@ -166,6 +166,28 @@ fn contractions() {
 }
 
 #[test]
+fn denormal_products_and_sums_are_flushed_in_a_dot() {
+    let dot = |a: &[f32], b: &[f32]| {
+        let (k, inner) = (
+            a.len() as u64,
+            DotDims { lhs_contracting: vec![0], rhs_contracting: vec![0], ..DotDims::default() },
+        );
+        assert_eq!(k, b.len() as u64);
+        run(Op::Dot(inner), &[&f32s(a), &f32s(b)], Shape::scalar(F32))
+    };
+    let scalar = |v: f32| lit(F32, &[], &[v], f32::to_le_bytes);
+    let least = f32::MIN_POSITIVE;
+    assert_eq!(dot(&[1e-20, 1.0], &[1e-20, 0.0]), scalar(0.0), "the product is denormal");
+    assert_eq!(dot(&[1.5 * least, least], &[1.0, -1.0]), scalar(0.0), "the sum is denormal");
+    assert_eq!(dot(&[1e-40, 1.0], &[1.0, 2.0]), scalar(2.0), "an operand is denormal");
+    assert_eq!(
+        dot(&[least, least], &[1.0 - f32::EPSILON / 2.0, 2.0]),
+        scalar(2.0 * least),
+        "tiny when rounded"
+    );
+}
+
+#[test]
 fn graphs_are_evaluated_and_inputs_checked() {
     let mut graph = Graph::new("difference");
     let a = graph.parameter(Shape::new(S32, [2]));

@@ -2,9 +2,9 @@
 
     JAX_PLATFORMS=cpu python isa/hlo/tests/generate_golden.py
 
-writes golden/xla_cpu.json.gz: tensors by name, and cases of HLO text as XLA prints it, the names of the inputs, and
-per root the bytes of the result with the distance allowed ("exact", or so many units in the last place, or so many
-roundings relative to the largest element, for sums whose order is free).
+writes golden/xla_cpu.json.gz: tensors by name, and cases of HLO text as XLA prints it, the names of the
+inputs, and per root the bytes of the result with the distance allowed ("exact", or so many units in the last
+place, or so many roundings relative to the largest element, for sums whose order is free).
 """
 
 import gzip
@@ -36,17 +36,21 @@ MATH_ULPS = {"f16": 1, "bf16": 1, "f32": 6, "f64": 16}
 
 
 class Golden:
+    """What is written: named tensors and the cases that use them."""
+
     def __init__(self) -> None:
+        """Start without either."""
         self.tensors: dict[str, Array] = {}
         self.cases: list[dict[str, object]] = []
 
     def tensor(self, name: str, value: Array) -> str:
+        """Keep a tensor under a new name and give the name back."""
         assert name not in self.tensors, name
         self.tensors[name] = value
         return name
 
     def case(self, name: str, inputs: list[str], roots: Roots) -> None:
-        """One module whose roots are functions of all inputs; each is named by its allowed distance."""
+        """Add one module whose roots are functions of all inputs; each is named by its allowed distance."""
         arrays = [self.tensors[i] for i in inputs]
         function = jax.jit(lambda *xs: tuple(f(*xs) for _, f in roots), keep_unused=True)
         text = function.lower(*arrays).compiler_ir("hlo").as_hlo_text()
@@ -55,6 +59,7 @@ class Golden:
         self.cases.append({"name": name, "hlo": text, "inputs": inputs, "outputs": outputs})
 
     def write(self, path: pathlib.Path) -> None:
+        """Write everything, the same bytes for the same content."""
         shape = {dtype: name for name, dtype in ((n, np.dtype(d)) for n, d in NAMES.items())}
         tensors = {n: [shape[t.dtype], list(t.shape), hexadecimal(t)] for n, t in self.tensors.items()}
         # One case per line keeps the differences readable.
@@ -64,6 +69,7 @@ class Golden:
 
 
 def hexadecimal(array: Array) -> str:
+    """Give the bytes as a literal keeps them: a 4-bit integer extended to a byte."""
     if array.dtype == ml_dtypes.int4:
         array = array.astype(np.int8)
     if array.dtype == ml_dtypes.uint4:
@@ -72,11 +78,12 @@ def hexadecimal(array: Array) -> str:
 
 
 def exact(*functions: Callable[..., jax.Array]) -> Roots:
+    """Demand the result of each function bit for bit."""
     return [("exact", f) for f in functions]
 
 
 def int_values(name: str, rng: np.random.Generator) -> Iterator[Array]:
-    """Two tensors: every pair of edge values, then random ones."""
+    """Give two tensors: every pair of edge values, then random ones."""
     bits = int(name[1:])
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
     edges = sorted({low, low + 1, high, high - 1, 0, 1, 3, max(low, -1), bits - 1 if bits > 4 else 2})
@@ -87,13 +94,16 @@ def int_values(name: str, rng: np.random.Generator) -> Iterator[Array]:
 
 
 def special(name: str) -> Array:
+    """Give the edges of a float type and some ties of rounding."""
     info = ml_dtypes.finfo(NAMES[name])
     tiny, largest = float(info.smallest_normal), float(info.max)
-    values = [np.nan, np.inf, 0.0, float(info.smallest_subnormal), tiny * 0.5, tiny, 0.5, 1.0, 1.5, 2.5, largest]
+    values = [np.nan, np.inf, 0.0, float(info.smallest_subnormal), tiny * 0.5, tiny, 0.5, 1.0, 1.5, 2.5]
+    values += [largest]
     return np.array(values + [-v for v in values], NAMES[name])
 
 
 def float_values(name: str, rng: np.random.Generator) -> Iterator[Array]:
+    """Give two tensors: every pair of special values, then random ones."""
     left, right = np.meshgrid(special(name), special(name))
     for pairs in (left, right):
         # float32 draws: a narrower type would be filled by rounding them.
@@ -101,6 +111,7 @@ def float_values(name: str, rng: np.random.Generator) -> Iterator[Array]:
 
 
 def integers(golden: Golden, rng: np.random.Generator) -> None:
+    """Elementwise operators of integers and truth values."""
     for name in INTS:
         a, b = (golden.tensor(f"{name}.{x}", v) for x, v in zip("ab", int_values(name, rng), strict=True))
         binary = [
@@ -121,6 +132,7 @@ def integers(golden: Golden, rng: np.random.Generator) -> None:
 
 
 def floats(golden: Golden, rng: np.random.Generator) -> None:
+    """Elementwise operators of floats that IEEE 754 defines."""
     for name in FLOATS:
         a, b = (golden.tensor(f"{name}.{x}", v) for x, v in zip("ab", float_values(name, rng), strict=True))
         binary = [lax.add, lax.sub, lax.mul, lax.div, lax.max, lax.min, *DIRECTIONS]
@@ -141,10 +153,11 @@ def functions(golden: Golden, rng: np.random.Generator) -> None:
     for name in FLOATS:
         near = np.concatenate([[0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan], rng.normal(size=57) * 3])
         x = golden.tensor(f"{name}.near", near.astype(NAMES[name]))
-        y = golden.tensor(f"{name}.near2", np.concatenate([near[:7][::-1], rng.normal(size=57) * 3]).astype(NAMES[name]))
+        far = np.concatenate([near[:7][::-1], rng.normal(size=57) * 3])
+        y = golden.tensor(f"{name}.near2", far.astype(NAMES[name]))
         unary = [
-            lax.exp, lax.expm1, lax.log, lax.log1p, lax.logistic, lax.rsqrt, lax.cbrt, lax.sin, lax.cos, lax.tan,
-            lax.tanh, lax.erf,
+            lax.exp, lax.expm1, lax.log, lax.log1p, lax.logistic, lax.rsqrt, lax.cbrt, lax.sin, lax.cos,
+            lax.tan, lax.tanh, lax.erf,
         ]  # fmt: skip
         allowed = f"{MATH_ULPS[name]} ulps"
         golden.case(f"{name} functions", [x], [(allowed, f) for f in unary])
@@ -152,21 +165,22 @@ def functions(golden: Golden, rng: np.random.Generator) -> None:
 
 
 def conversions(golden: Golden) -> None:
+    """Every element type to every other, by value; some by bits."""
     for name in FLOATS:
         # Ends of integer ranges, ties of narrower floats, values beyond both.
-        edges = [0.5, 1.5, 2.5, 7.5, 8.5, 127.5, 128.5, 255.5, 256.5, 32768.0, 65520.0, 2.0**31, 2.0**32, 2.0**63]
-        edges += [2.0**64, 1 + 2.0**-8, 1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, 1e30, 3.4e38]
+        edges = [0.5, 1.5, 2.5, 7.5, 8.5, 127.5, 128.5, 255.5, 256.5, 32768.0, 65520.0, 2.0**31]
+        edges += [2.0**32, 2.0**63, 2.0**64, 1e30, 3.4e38]
+        edges += [1 + 2.0**-8, 1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40]
         with np.errstate(over="ignore"):
             values = np.array(edges + [-e for e in edges]).astype(NAMES[name])
         golden.tensor(f"{name}.convert", np.concatenate([special(name), values]))
     for source in NAMES:
         x = f"{source}.convert" if source in FLOATS else f"{source}.a"
-        # jax compares with 0 where HLO would convert to pred, and LLVM tests a bf16 for that by its bits: whether
-        # a denormal counts as 0 then depends on the code around.
+        # jax compares with 0 where HLO would convert to pred, and LLVM tests a bf16 for that by its bits:
+        # whether a denormal counts as 0 then depends on the code around.
         targets = [t for t in NAMES if t != source and (source, t) != ("bf16", "pred")]
-        golden.case(
-            f"convert {source}", [x], exact(*(lambda v, t=t: lax.convert_element_type(v, NAMES[t]) for t in targets))
-        )
+        to = [lambda v, t=t: lax.convert_element_type(v, NAMES[t]) for t in targets]
+        golden.case(f"convert {source}", [x], exact(*to))
     for source, targets in {"f32": ["s32", "u8", "bf16"], "f64": ["s64", "f32", "s16"], "s8": ["u8"]}.items():
         x = f"{source}.special" if source in FLOATS else f"{source}.a"
         to = [lambda v, t=t: lax.bitcast_convert_type(v, NAMES[t]) for t in targets]
@@ -176,6 +190,7 @@ def conversions(golden: Golden) -> None:
 
 
 def movement(golden: Golden) -> None:
+    """Operators that move data, for every width of element."""
     i = golden.tensor("index", np.array([2, -1, 100], np.int32))
     for name in ["pred", "s4", "u8", "bf16", "s32", "f64"]:
         x = golden.tensor(f"{name}.cube", (np.arange(60) % 2 if name == "pred" else np.arange(60) % 7)
@@ -203,8 +218,10 @@ def movement(golden: Golden) -> None:
 
 
 def reductions(golden: Golden, rng: np.random.Generator) -> None:
+    """Reduce with every combiner."""
     for name in ["s8", "s32", "u16", "s64"]:
-        x = golden.tensor(f"{name}.sum", rng.integers(-100 if name[0] == "s" else 0, 100, (5, 7, 6)).astype(NAMES[name]))
+        low = -100 if name[0] == "s" else 0
+        x = golden.tensor(f"{name}.sum", rng.integers(low, 100, (5, 7, 6)).astype(NAMES[name]))
         combiners = [lax.add, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor]
         golden.case(f"{name} reduce", [x], exact(*reduces(name, combiners)))
     for name in FLOATS:
@@ -219,24 +236,28 @@ def reductions(golden: Golden, rng: np.random.Generator) -> None:
 
 
 def reduces(name: str, combiners: list[Callable[..., jax.Array]]) -> list[Callable[..., jax.Array]]:
+    """Give each combiner over the first, the last two and all dimensions."""
     start = np.ones((), NAMES[name])
     dims = [(0,), (1, 2), (0, 1, 2)]
     return [lambda x, c=c, d=d: lax.reduce(x, start, c, d) for c in combiners for d in dims]
 
 
 def products(golden: Golden, rng: np.random.Generator) -> None:
+    """General dots with batch dimensions and two contracted ones, by operand and result types."""
+
     def contracted(a: Array, b: Array, result: str, dims: tuple[object, object]) -> jax.Array:
         return lax.dot_general(a, b, dims, preferred_element_type=NAMES[result])
 
     # [2,3,4,5] by [5,2,6,4]: batch 0/1, contract 3,2 / 0,3.
     general = (((3, 2), (0, 3)), ((0,), (1,)))
-    kinds = [("s8", "s8", "s32"), ("u8", "u8", "u32"), ("s8", "s8", "s8"), ("s32", "s32", "s32"), ("s16", "s16", "s64")]
-    for a, b, result in kinds:
+    kinds = [("s8", "s32"), ("u8", "u32"), ("s8", "s8"), ("s32", "s32"), ("s16", "s64")]
+    for a, result in kinds:
         low = -128 if a[0] == "s" else 0
         x = golden.tensor(f"{a}{result}.lhs", rng.integers(low, 128, (2, 3, 4, 5)).astype(NAMES[a]))
-        y = golden.tensor(f"{b}{result}.rhs", rng.integers(low, 128, (5, 2, 6, 4)).astype(NAMES[b]))
-        golden.case(f"dot {a} {b} {result}", [x, y], exact(lambda x, y, r=result: contracted(x, y, r, general)))
-    for a, result in [("f32", "f32"), ("f64", "f64"), ("bf16", "bf16"), ("bf16", "f32"), ("f16", "f32"), ("f16", "f16")]:
+        y = golden.tensor(f"{a}{result}.rhs", rng.integers(low, 128, (5, 2, 6, 4)).astype(NAMES[a]))
+        golden.case(f"dot {a} {result}", [x, y], exact(lambda x, y, r=result: contracted(x, y, r, general)))
+    halves = [("bf16", "bf16"), ("bf16", "f32"), ("f16", "f32"), ("f16", "f16")]
+    for a, result in [("f32", "f32"), ("f64", "f64"), *halves]:
         for kind, allowed in [("whole", "exact"), ("fractions", "4 roundings")]:
             draw = (lambda s: rng.integers(-8, 9, s)) if kind == "whole" else (lambda s: rng.normal(size=s))
             x = golden.tensor(f"{a}{result}.lhs.{kind}", draw((2, 3, 4, 5)).astype(NAMES[a]))
@@ -246,6 +267,7 @@ def products(golden: Golden, rng: np.random.Generator) -> None:
 
 
 def main() -> None:
+    """Compute and write everything."""
     golden, rng = Golden(), np.random.default_rng(20261130)
     integers(golden, rng)
     floats(golden, rng)

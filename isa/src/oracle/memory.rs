@@ -217,7 +217,11 @@ mod tests {
             (vec![(2, 2), (3, 2)], true),
             (vec![(2, 3), (2, 2)], false),
         ] {
-            assert_eq!(window(0, &dims, 1).overlaps_itself(), overlaps, "{dims:?}");
+            let window = window(0, &dims, 1);
+            assert_eq!(window.overlaps_itself(), overlaps, "{dims:?}");
+            let values = vec![0; window.bytes() as usize];
+            let expected = if overlaps { Err(FaultKind::OverlappingStore) } else { Ok(()) };
+            assert_eq!(Memory::poisoned(64).write(&window, &values), expected, "{dims:?}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! No text makes the front end panic, and what parses prints to itself.
 
-use crate::Isa;
+use super::{lower, parser};
+use crate::expr::{Cond, Expr, Relation};
+use crate::{Isa, load_target};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -115,6 +117,44 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+type Operator = fn(Box<Expr>, Box<Expr>) -> Expr;
+
+/// Expressions over the attributes of h_qkv's load_rm.
+fn expr() -> impl Strategy<Value = Expr> {
+    let number = prop_oneof![Just(i64::MIN), Just(i64::MAX), -9..9i64];
+    let leaf = prop_oneof![number.prop_map(Expr::Int), Just(Expr::Alpha(0)), (0..2u16).prop_map(Expr::Beta)];
+    leaf.prop_recursive(5, 40, 2, |inner| {
+        let makers: Vec<Operator> = vec![
+            Expr::Add,
+            Expr::Sub,
+            Expr::Mul,
+            Expr::Div,
+            Expr::Mod,
+            Expr::CeilDiv,
+            Expr::Shl,
+            Expr::Shr,
+            Expr::Min,
+            Expr::Max,
+        ];
+        (prop::sample::select(makers), inner.clone(), inner).prop_map(|(make, a, b)| make(a.into(), b.into()))
+    })
+}
+
+fn cond() -> impl Strategy<Value = Cond> {
+    let relations = vec![Relation::Lt, Relation::Le, Relation::Gt, Relation::Ge, Relation::Eq, Relation::Ne];
+    let leaf = prop_oneof![
+        (prop::sample::select(relations), expr(), expr()).prop_map(|(r, a, b)| Cond::Cmp(r, a, b)),
+        (expr(), vec(-9..9i64, 0..3)).prop_map(|(a, set)| Cond::In(a, set)),
+    ];
+    leaf.prop_recursive(4, 16, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| Cond::And(a.into(), b.into())),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| Cond::Or(a.into(), b.into())),
+            inner.prop_map(|a| Cond::Not(a.into())),
+        ]
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -135,5 +175,17 @@ proptest! {
         let mut text = String::new();
         edits.iter().for_each(|edit| apply(&mut text, edit));
         check(&text)?;
+    }
+
+    #[test]
+    fn expressions_keep_their_shape(cost in expr(), requires in vec(cond(), 0..3)) {
+        let mut isa = load_target("h_qkv").expect("ships with the project");
+        isa.instrs[0].cost = cost;
+        isa.instrs[0].requires = requires;
+        let text = isa.print();
+        // Without the checks: most random requirements have no solution.
+        let lowered = lower::lower(&parser::parse(&text).expect("printed text is well-formed"));
+        prop_assert_eq!(lowered.diagnostics, vec![], "{}", text);
+        prop_assert_eq!(lowered.isa, isa, "{}", text);
     }
 }

@@ -1,6 +1,8 @@
 //! Orders: two register files where no depth-first order fits, and operands taken in the order of their needs.
 
+use super::super::csp::Outcome;
 use super::super::order::{Orders, sethi_ullman};
+use super::super::precedence;
 use super::super::skeleton::Skeleton;
 use super::super::{AllocError, AllocOptions, AllocatorChoice, allocate};
 use super::description::{Builder, alpha, beta, buffer, in_hbm, instr, int, isa, slice, window};
@@ -27,58 +29,82 @@ fn files(blue: u64, red: u64) -> Isa {
     isa(vec![buffer("blue", &[blue]), buffer("red", &[red])], instrs)
 }
 
-/// In the manner of Fig. 29: nine values; either half must hold one value of one file across the whole of the other
-/// half in depth-first order, and both halves need two registers of both files at their widest point.
+/// In the manner of Fig. 29: nine values in two files. Every depth-first order holds three blue values at some time,
+/// interleaving the two branches holds two.
 fn crossing(isa: &Isa) -> PiiGraph {
     let mut b = Builder::new(isa);
     let load = |b: &mut Builder<'_>, name: &str, k: u16| {
         let bytes = b.bytes(k, 0, 128);
         b.run(name, &[], &[bytes])
     };
-    // Left: two blue values become one red; right: two red values become one blue; both meet crosswise.
-    let a = load(&mut b, "load_b", 0);
-    let c = load(&mut b, "load_b", 1);
-    let left_red = b.run("r_bb", &[], &[a, c]);
-    let left_blue = b.run("b_r", &[], &[left_red]);
-    let d = load(&mut b, "load_r", 2);
-    let e = load(&mut b, "load_r", 3);
-    let right_blue = b.run("b_rr", &[], &[d, e]);
-    let right_red = b.run("r_b", &[], &[right_blue]);
-    let meet = b.run("b_br", &[], &[left_blue, right_red]);
-    let stored = b.store("store_b", &[], meet, 0, 128);
+    let v0 = load(&mut b, "load_b", 0);
+    let v1 = load(&mut b, "load_b", 1);
+    let v2 = load(&mut b, "load_r", 2);
+    let v3 = load(&mut b, "load_b", 3);
+    let v4 = b.run("r_b", &[], &[v0]);
+    let v5 = b.run("b_br", &[], &[v1, v4]);
+    let v6 = b.run("r_bb", &[], &[v1, v3]);
+    let v7 = b.run("b_rr", &[], &[v2, v6]);
+    let v8 = b.run("b_bb", &[], &[v5, v7]);
+    let stored = b.store("store_b", &[], v8, 0, 128);
     b.root(&[stored])
 }
 
-#[test]
-fn an_order_that_interleaves_is_found_when_depth_first_fails() {
-    // left half first: left_blue waits in blue while the right half needs two red, one blue: fits (2,2).
-    let roomy = files(2, 2);
-    let graph = crossing(&roomy);
-    let allocation = allocate(&roomy, &in_hbm(4), &graph, &AllocOptions::default()).unwrap();
-    replay(&roomy, &in_hbm(4), &graph, &allocation);
-
-    // The sum needs every operand of a chain in turn: depth-first by operands would hold all of them.
-    let isa = files(2, 1);
-    let mut b = Builder::new(&isa);
-    let first = b.bytes(0, 0, 128);
-    let first = b.run("load_b", &[], &[first]);
-    let mut readers = Vec::new();
-    for _ in 0..3 {
-        let red = b.run("r_b", &[], &[first]);
-        readers.push(b.store("store_r", &[], red, 0, 128));
+/// Every order that finishes one operand before it starts the next, for every order of operands.
+fn depth_first(skeleton: &Skeleton) -> Vec<Vec<usize>> {
+    fn all_of(skeleton: &Skeleton, pending: &[usize], done: &[usize]) -> Vec<Vec<usize>> {
+        let Some(&first) = pending.first() else { return vec![done.to_vec()] };
+        let mut found = Vec::new();
+        for (at, _) in pending.iter().enumerate() {
+            let mut rest = pending.to_vec();
+            let next = rest.remove(at);
+            for mut so_far in one(skeleton, next, done) {
+                if !so_far.contains(&next) {
+                    so_far.push(next);
+                }
+                found.extend(all_of(skeleton, &rest, &so_far));
+            }
+        }
+        assert!(!found.is_empty(), "{first}");
+        found
     }
-    let graph = b.root(&readers);
-    let allocation = allocate(&isa, &in_hbm(1), &graph, &AllocOptions::default()).unwrap();
-    replay(&isa, &in_hbm(1), &graph, &allocation);
+    fn one(skeleton: &Skeleton, step: usize, done: &[usize]) -> Vec<Vec<usize>> {
+        if done.contains(&step) {
+            return vec![done.to_vec()];
+        }
+        all_of(skeleton, &skeleton.steps[step].producers, done)
+    }
+    all_of(skeleton, &skeleton.sinks, &[])
 }
 
-/// Two chains X and Y that alternate between the files, and that share a value: after the shared value is made, both
-/// chains must advance in step, because each step of one frees what the other needs.
+fn solvable(skeleton: &Skeleton, order: &[usize]) -> bool {
+    matches!(precedence::solve(&skeleton.csp(order), 1_000_000), Outcome::Sat(_))
+}
+
+#[test]
+fn an_order_that_interleaves_is_found_where_every_depth_first_one_fails() {
+    let isa = files(2, 2);
+    let (graph, kernel) = (crossing(&isa), in_hbm(4));
+    let skeleton = Skeleton::new(&isa, &kernel, &graph).unwrap();
+    let depth_first = depth_first(&skeleton);
+    assert!(depth_first.len() >= 16, "{}", depth_first.len());
+    assert!(!depth_first.iter().any(|order| solvable(&skeleton, order)));
+    for allocator in [AllocatorChoice::Auto, AllocatorChoice::CpSat] {
+        let options = AllocOptions { allocator, ..AllocOptions::default() };
+        let allocation = allocate(&isa, &kernel, &graph, &options).unwrap();
+        replay(&isa, &kernel, &graph, &allocation);
+        assert_eq!(allocation.orders_tried, 2, "the second order is the one that fits");
+    }
+    // With one more blue register the first order does.
+    let isa = files(3, 2);
+    assert_eq!(allocate(&isa, &kernel, &crossing(&isa), &AllocOptions::default()).unwrap().orders_tried, 1);
+}
+
+/// Two chains that alternate between the files, start at one value and meet.
 fn ladder(isa: &Isa) -> PiiGraph {
     let mut b = Builder::new(isa);
     let shared = b.bytes(0, 0, 128);
     let shared = b.run("load_b", &[], &[shared]);
-    // X: three blue intermediates held for one red; Y: a red that only the shared value makes.
     let x1 = b.run("r_b", &[], &[shared]);
     let y1 = b.run("b_b", &[], &[shared]);
     let x2 = b.run("b_r", &[], &[x1]);
@@ -130,10 +156,7 @@ fn all_small_register_files_agree_with_exhaustive_search() {
                 let graph = graph_of(&isa);
                 let skeleton = Skeleton::new(&isa, &kernel, &graph).unwrap();
                 let all = permutations(&skeleton);
-                let possible = all.iter().any(|order| {
-                    let outcome = super::super::precedence::solve(&skeleton.csp(order), 1_000_000);
-                    matches!(outcome, super::super::csp::Outcome::Sat(_))
-                });
+                let possible = all.iter().any(|order| solvable(&skeleton, order));
                 for allocator in [AllocatorChoice::Auto, AllocatorChoice::CpSat] {
                     let options = AllocOptions { allocator, ..AllocOptions::default() };
                     match allocate(&isa, &kernel, &graph, &options) {

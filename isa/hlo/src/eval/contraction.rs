@@ -77,7 +77,10 @@ pub(super) fn dot(
     let plan = DotPlan::new(dims, lhs.shape(), rhs.shape());
     if result.elem == ElemType::Pred {
         let [a, b] = plan.operands([lhs, rhs], |x, order| arranged(x, order, false, |v: Bool| v.0));
-        return Ok(store(result, plan.product(&a, &b, false, |s, a, b| s | (a & b)).into_iter().map(Bool)));
+        return Ok(store(
+            result,
+            plan.product(&a, &b, false, each(|s, a, b| s | (a & b))).into_iter().map(Bool),
+        ));
     }
     if result.elem.is_int() {
         return with_native!(@int result.elem, R => {
@@ -85,7 +88,7 @@ pub(super) fn dot(
             let [a, b] = plan.operands([lhs, rhs], |x, order| with_native!(@int x.elem(), T => {
                 arranged(x, order, zero, |v: T| R::wrap(v.widen()))
             }, Vec::new()));
-            Ok(store(result, plan.product(&a, &b, zero, |s, a, b| a.multiply_add(b, s)).into_iter()))
+            Ok(store(result, plan.product(&a, &b, zero, each(|s, a: R, b| a.multiply_add(b, s))).into_iter()))
         }, Err(refuse()));
     }
     let in_f64 = [lhs.elem(), rhs.elem(), result.elem].contains(&ElemType::F64);
@@ -96,6 +99,11 @@ pub(super) fn dot(
         let sums = plan.float_product::<f32>(lhs, rhs);
         store(result, sums.into_iter().map(|v| R::narrow(<R as Float>::Wide::from_f64(v.to_f64()))))
     }), Err(refuse()))
+}
+
+/// A step over a row of sums from one over a single sum.
+fn each<A: Copy>(f: impl Fn(A, A, A) -> A) -> impl FnMut(&mut [A], A, &[A]) {
+    move |sums, a, line| sums.iter_mut().zip(line).for_each(|(sum, &b)| *sum = f(*sum, a, b))
 }
 
 /// A dot as `batch` products of [m,k] by [k,n], and the dimension orders that bring the operands there.
@@ -134,18 +142,38 @@ impl DotPlan {
         [arrange(lhs, &self.lhs_order), arrange(rhs, &self.rhs_order)]
     }
 
-    fn float_product<W: Wide + 'static>(&self, lhs: &Literal, rhs: &Literal) -> Vec<W> {
+    fn float_product<W: Wide>(&self, lhs: &Literal, rhs: &Literal) -> Vec<W> {
         let [a, b] = self.operands([lhs, rhs], |x, order| {
             with_native!(@float x.elem(), T => {
-                arranged(x, order, W::ZERO, |v: T| W::from_f64(v.widen().to_f64()))
+                arranged(x, order, W::ZERO, |v: T| W::from_f64(v.widen().to_f64()).flush())
             }, Vec::new())
         });
-        self.product(&a, &b, W::ZERO, |sum, a, b| sum.add(a.multiply(b)))
+        let mut next = vec![W::ZERO; self.n];
+        self.product(&a, &b, W::ZERO, |sums, a, line| {
+            // Where nothing comes near the denormals, plain arithmetic is the flushed one, and fast.
+            let mut near = false;
+            for ((next, &sum), &b) in next.iter_mut().zip(&*sums).zip(line) {
+                let product = a * b;
+                *next = sum + product;
+                near |= product.is_nearly_denormal() | next.is_nearly_denormal();
+            }
+            if near {
+                sums.iter_mut().zip(line).for_each(|(sum, &b)| *sum = sum.plus(a.times(b)));
+            } else {
+                sums.copy_from_slice(&next);
+            }
+        })
     }
 
-    /// All results in row-major order. The innermost loop runs over n, which keeps k ascending for each
-    /// result and the memory accesses contiguous.
-    fn product<A: Copy>(&self, lhs: &[A], rhs: &[A], zero: A, step: impl Fn(A, A, A) -> A) -> Vec<A> {
+    /// All results in row-major order. `step(sums, a, line)` adds a times each of `line` to the sums of one
+    /// row: that order keeps k ascending for each result and the memory accesses contiguous.
+    fn product<A: Copy>(
+        &self,
+        lhs: &[A],
+        rhs: &[A],
+        zero: A,
+        mut step: impl FnMut(&mut [A], A, &[A]),
+    ) -> Vec<A> {
         let DotPlan { batch, m, k, n, .. } = *self;
         let mut out = vec![zero; batch * m * n];
         if out.is_empty() {
@@ -153,11 +181,7 @@ impl DotPlan {
         }
         for (row, sums) in out.chunks_exact_mut(n).enumerate() {
             for p in 0..k {
-                let a = lhs[row * k + p];
-                let line = &rhs[(row / m * k + p) * n..][..n];
-                for (sum, &b) in sums.iter_mut().zip(line) {
-                    *sum = step(*sum, a, b);
-                }
+                step(sums, lhs[row * k + p], &rhs[(row / m * k + p) * n..][..n]);
             }
         }
         out

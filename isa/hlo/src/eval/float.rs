@@ -12,9 +12,10 @@
 use super::element::Element;
 use crate::{Binary, Unary};
 use half::{bf16, f16};
+use std::ops::{Add, Mul};
 
 /// A type that arithmetic is done in: f32 or f64.
-pub(super) trait Wide: Copy + PartialOrd {
+pub(super) trait Wide: Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> {
     const ZERO: Self;
     /// 2^64: lifts a product or quotient near the smallest normal number off the denormal grid.
     const SCALE: Self;
@@ -22,13 +23,16 @@ pub(super) trait Wide: Copy + PartialOrd {
     fn to_f64(self) -> f64;
     /// A denormal becomes the zero of its sign.
     fn flush(self) -> Self;
+    /// Whether a plain result may differ from the flushed one: it is not zero and at most the smallest normal
+    /// number.
+    fn is_nearly_denormal(self) -> bool;
     /// A result, flushed as if it had been rounded with unbounded exponents. Where rounding to the
     /// denormal grid gave the smallest normal number, `scaled` is the same result times [`Wide::SCALE`].
     fn flush_tiny(self, scaled: impl FnOnce() -> Self) -> Self;
     /// Operands and result flushed.
-    fn add(self, other: Self) -> Self;
+    fn plus(self, other: Self) -> Self;
     /// Operands and result flushed.
-    fn multiply(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
     /// One rounding; operands and result flushed.
     fn multiply_add(self, b: Self, c: Self) -> Self;
     fn larger(self, other: Self) -> Self;
@@ -57,6 +61,10 @@ macro_rules! wide {
                 if self.abs() < <$ty>::MIN_POSITIVE { (0.0 as $ty).copysign(self) } else { self }
             }
 
+            fn is_nearly_denormal(self) -> bool {
+                self.abs() <= <$ty>::MIN_POSITIVE && self != 0.0
+            }
+
             fn flush_tiny(self, scaled: impl FnOnce() -> $ty) -> $ty {
                 let tiny = self.abs() <= <$ty>::MIN_POSITIVE
                     && (self.abs() < <$ty>::MIN_POSITIVE
@@ -64,12 +72,12 @@ macro_rules! wide {
                 if tiny { (0.0 as $ty).copysign(self) } else { self }
             }
 
-            fn add(self, other: $ty) -> $ty {
+            fn plus(self, other: $ty) -> $ty {
                 // A sum of normal numbers that is denormal is exact, so flushing the rounded sum is right.
                 (self.flush() + other.flush()).flush()
             }
 
-            fn multiply(self, other: $ty) -> $ty {
+            fn times(self, other: $ty) -> $ty {
                 let (a, b) = (self.flush(), other.flush());
                 let (small, large) = if a.abs() < b.abs() { (a, b) } else { (b, a) };
                 (a * b).flush_tiny(|| (small * Self::SCALE) * large)
@@ -137,9 +145,9 @@ macro_rules! wide {
 
             fn binary(op: Binary) -> Option<fn($ty, $ty) -> $ty> {
                 Some(match op {
-                    Binary::Add => Wide::add,
-                    Binary::Subtract => |a, b| Wide::add(a, -b),
-                    Binary::Multiply => Wide::multiply,
+                    Binary::Add => Wide::plus,
+                    Binary::Subtract => |a, b| Wide::plus(a, -b),
+                    Binary::Multiply => Wide::times,
                     Binary::Divide => |a, b| {
                         let (a, b) = (a.flush(), b.flush());
                         (a / b).flush_tiny(|| (a * Self::SCALE) / b)

@@ -1,0 +1,264 @@
+//! What must be available where, and the ways to make it so: the AND/OR graph that extraction searches. A demand is a
+//! class in a buffer, or a class stored to a place in d0; a choice is an instruction, an identity instruction or an input.
+//! Choices are found top-down from the roots, so that only what some instruction asks for is matched.
+
+use super::facts::TensorGraph;
+use super::matcher::Matcher;
+use super::matching::{Input, Match, Matching};
+use super::view;
+use act_hlo::OpKind;
+use act_isa::{BufferId, Isa, Place, View};
+use egg::Id;
+use indexmap::IndexMap;
+use std::collections::BTreeSet;
+
+/// Pairs of class and place considered for one store.
+const DESTINATIONS: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Demand {
+    OnChip(Id, BufferId),
+    Store(Id, View),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Instr(Match),
+    /// Parameter k of the kernel lies there already.
+    Input {
+        parameter: usize,
+        lens: Vec<u64>,
+    },
+    SliceH {
+        start: Vec<u64>,
+        lens: Vec<u64>,
+    },
+    ConcatH {
+        dim: usize,
+        lens: Vec<u64>,
+    },
+    /// The parts of a store are stored one by one.
+    Parts,
+}
+
+/// A choice with the demands it makes in turn, as indices.
+#[derive(Clone, Debug)]
+pub(crate) struct Alternative {
+    pub(crate) choice: Choice,
+    pub(crate) needs: Vec<usize>,
+    pub(crate) cost: u64,
+}
+
+/// All demands reachable from the roots.
+#[derive(Debug, Default)]
+pub(crate) struct DemandGraph {
+    pub(crate) demands: IndexMap<Demand, Vec<Alternative>>,
+    /// Demands before this one have their alternatives.
+    expanded: usize,
+}
+
+pub(crate) struct Expander<'a> {
+    pub(crate) isa: &'a Isa,
+    pub(crate) egraph: &'a TensorGraph,
+    pub(crate) matchers: &'a [Matcher],
+    pub(crate) ins: &'a [Place],
+    /// Class of every parameter.
+    pub(crate) params: &'a [Id],
+}
+
+impl Expander<'_> {
+    /// Adds a demand and everything it may need; returns its index.
+    pub(crate) fn expand(&self, graph: &mut DemandGraph, demand: Demand) -> usize {
+        let root = graph.index(demand);
+        while let Some((demand, _)) = graph.demands.get_index(graph.expanded) {
+            let found = self.choices(&demand.clone());
+            let alternatives = found.into_iter().map(|(choice, needs, cost)| Alternative {
+                choice,
+                needs: needs.into_iter().map(|d| graph.index(d)).collect(),
+                cost,
+            });
+            let alternatives = alternatives.collect();
+            graph.demands[graph.expanded] = alternatives;
+            graph.expanded += 1;
+        }
+        root
+    }
+
+    fn choices(&self, demand: &Demand) -> Vec<(Choice, Vec<Demand>, u64)> {
+        match demand {
+            Demand::OnChip(class, buffer) => self.on_chip(*class, *buffer),
+            Demand::Store(class, place) => self.store(*class, place),
+        }
+    }
+
+    fn on_chip(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
+        let mut found = Vec::new();
+        for (k, (place, param)) in self.ins.iter().zip(self.params).enumerate() {
+            if let Place::OnChip { buf, .. } = place {
+                if *buf == buffer && self.egraph.find(*param) == class {
+                    let access = self.isa.buffer(buffer).access.len();
+                    let lens = self.egraph[class].data.shape.dims.iter().take(access).copied().collect();
+                    found.push((Choice::Input { parameter: k, lens }, Vec::new(), 0));
+                }
+            }
+        }
+        let matching = Matching { isa: self.isa, egraph: self.egraph };
+        for matcher in self.matchers {
+            let matches = matching.on_chip(matcher, class, buffer);
+            found.extend(matches.into_iter().map(|m| self.instruction(m)));
+        }
+        found.extend(self.identities(class, buffer));
+        found
+    }
+
+    fn instruction(&self, m: Match) -> (Choice, Vec<Demand>, u64) {
+        let needs = m.inputs.iter().filter_map(|input| match input {
+            Input::OnChip(class, buffer) => Some(Demand::OnChip(*class, *buffer)),
+            Input::Hbm { .. } | Input::Fill { .. } => None,
+        });
+        let (needs, cost) = (needs.collect(), m.cost);
+        (Choice::Instr(m), needs, cost)
+    }
+
+    /// The identity instructions: boxes of a slot and adjacent slots, in access dimensions.
+    fn identities(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
+        let declared = self.isa.buffer(buffer);
+        let access = declared.access.len();
+        let fits = |id: Id| {
+            let shape = &self.egraph[id].data.shape;
+            shape.elem == declared.elem
+                && shape.rank() == access + declared.unit.len()
+                && shape.dims[access..] == declared.unit
+                && shape.dims.iter().zip(&declared.access).all(|(len, most)| (1..=*most).contains(len))
+        };
+        let mut found = Vec::new();
+        if !fits(class) {
+            return found;
+        }
+        let lens = self.egraph[class].data.shape.dims[..access].to_vec();
+        for node in &self.egraph[class].nodes {
+            match node.op() {
+                OpKind::Slice { start, stride, .. } => {
+                    let of = self.egraph.find(node.operands[0]);
+                    let positions: Option<Vec<u64>> = start.iter().map(|&s| u64::try_from(s).ok()).collect();
+                    let (Some(positions), true) = (positions, stride.iter().all(|&s| s == 1) && fits(of))
+                    else {
+                        continue;
+                    };
+                    if of != class {
+                        let choice =
+                            Choice::SliceH { start: positions[..access].to_vec(), lens: lens.clone() };
+                        found.push((choice, vec![Demand::OnChip(of, buffer)], 0));
+                    }
+                }
+                OpKind::Concatenate { dim } if *dim < access && node.operands.iter().all(|&o| fits(o)) => {
+                    let needs = node.operands.iter().map(|&o| Demand::OnChip(self.egraph.find(o), buffer));
+                    found.push((Choice::ConcatH { dim: *dim, lens: lens.clone() }, needs.collect(), 0));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn store(&self, class: Id, place: &View) -> Vec<(Choice, Vec<Demand>, u64)> {
+        let matching = Matching { isa: self.isa, egraph: self.egraph };
+        let mut found = Vec::new();
+        for (class, place) in self.destinations(class, place) {
+            for matcher in self.matchers {
+                let matches = matching.store(matcher, class, &place);
+                found.extend(matches.into_iter().map(|m| self.instruction(m)));
+            }
+            for node in &self.egraph[class].nodes {
+                let OpKind::Concatenate { dim } = node.op() else { continue };
+                let lens: Vec<u64> =
+                    node.operands.iter().map(|&o| self.egraph[o].data.shape.dims[*dim]).collect();
+                let parts: Option<Vec<Demand>> = node
+                    .operands
+                    .iter()
+                    .enumerate()
+                    .map(|(k, &o)| {
+                        view::part(&place, *dim, &lens, k).map(|v| Demand::Store(self.egraph.find(o), v))
+                    })
+                    .collect();
+                if let Some(parts) = parts {
+                    found.push((Choice::Parts, parts, 0));
+                }
+            }
+        }
+        let mut distinct: Vec<(Choice, Vec<Demand>, u64)> = Vec::with_capacity(found.len());
+        for option in found {
+            if !distinct.contains(&option) {
+                distinct.push(option);
+            }
+        }
+        distinct
+    }
+
+    /// Storing a class to a place also means storing what it is a re-view of to the place seen through that operator.
+    fn destinations(&self, class: Id, place: &View) -> Vec<(Id, View)> {
+        let first = (self.egraph.find(class), view::normalised(place.clone()));
+        let mut seen = BTreeSet::from([first.clone()]);
+        let mut all = vec![first];
+        let mut next = 0;
+        while next < all.len() && all.len() < DESTINATIONS {
+            let (class, place) = all[next].clone();
+            next += 1;
+            for node in &self.egraph[class].nodes {
+                let [x] = node.operands[..] else { continue };
+                let x = self.egraph.find(x);
+                let from = &self.egraph[x].data.shape;
+                if let Some(place) = view::back_through(&place, node.op(), from) {
+                    if seen.insert((x, place.clone())) {
+                        all.push((x, place));
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+impl DemandGraph {
+    fn index(&mut self, demand: Demand) -> usize {
+        let entry = self.demands.entry(demand);
+        let index = entry.index();
+        entry.or_default();
+        index
+    }
+
+    /// The buffer that a demand names.
+    pub(crate) fn buffer(&self, demand: usize) -> Option<BufferId> {
+        match self.demands.get_index(demand)?.0 {
+            Demand::OnChip(_, buffer) => Some(*buffer),
+            Demand::Store(..) => None,
+        }
+    }
+
+    pub(crate) fn options(&self, demand: usize) -> &[Alternative] {
+        &self.demands[demand]
+    }
+
+    /// For every demand a lower bound of what meeting it costs (own cost plus the dearest single need), `None` when it
+    /// cannot be met.
+    pub(crate) fn lower_bounds(&self) -> Vec<Option<u64>> {
+        let mut bounds: Vec<Option<u64>> = vec![None; self.demands.len()];
+        loop {
+            let mut changed = false;
+            for (index, options) in self.demands.values().enumerate() {
+                let best = options.iter().filter_map(|option| {
+                    let needs: Option<Vec<u64>> = option.needs.iter().map(|&n| bounds[n]).collect();
+                    Some(option.cost.saturating_add(needs?.into_iter().max().unwrap_or(0)))
+                });
+                let best = best.min();
+                if best.is_some() && (bounds[index].is_none() || best < bounds[index]) {
+                    bounds[index] = best;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return bounds;
+            }
+        }
+    }
+}

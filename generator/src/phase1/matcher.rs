@@ -1,0 +1,219 @@
+//! One IR-to-ISA rule per instruction, generated from its semantics (ACT paper, section 5.2): every operator, attribute,
+//! size, element type, constant and repeated operand takes part. How a rule is matched against an e-graph stands in
+//! [`super::matching`], how it reads as text in [`super::print`].
+
+use super::language::is_commutative;
+use super::polynomial::Polynomial;
+use super::symbolic::SymbolicView;
+use act_hlo::{Binary, ElemType, OpKind};
+use act_isa::{BufferId, Instr, InstrId, Isa, Slice, SymConst, SymOp};
+
+/// The generated rule of one instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Matcher {
+    pub(crate) instr: InstrId,
+    /// One pattern per statement of the semantics.
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// What a class must be to stand for a statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) elem: ElemType,
+    pub(crate) dims: Vec<Polynomial>,
+    /// Alternatives, tried in order.
+    pub(crate) forms: Vec<Form>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
+    /// Input `input`, which must be available in a buffer.
+    OnChip { input: usize, buffer: BufferId },
+    /// A re-view of HBM input `input`.
+    InHbm { input: usize, view: SymbolicView },
+    /// A constant, every element of which has this value.
+    Splat(SymConst),
+    /// The same value as another statement.
+    Same { operand: usize },
+    /// The same value as another statement, if the f32 attribute is 1.
+    TimesOne { operand: usize, attr: u16 },
+    /// An operator applied to other statements.
+    Node { op: SymOp, operands: Vec<usize>, commutes: bool },
+}
+
+/// Where the matched value appears.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// In a slot of a buffer, with these lengths.
+    OnChip { root: usize, buffer: BufferId, lens: Vec<Polynomial> },
+    /// In d0: the statement's value, once the movement operators after it are read as a view of the window.
+    Store { root: usize, view: SymbolicView },
+}
+
+/// Why no rule could be generated for an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnmatchableError {
+    #[error("it writes {0} slices; a pattern has one root")]
+    Outputs(usize),
+    #[error("input {0} does not occur in its semantics")]
+    UnusedInput(usize),
+    #[error("{0} refers to something that the description does not define")]
+    Dangling(&'static str),
+}
+
+impl Matcher {
+    /// Derives the rule of an instruction.
+    ///
+    /// # Errors
+    /// Instructions whose semantics no single-rooted pattern expresses.
+    pub(crate) fn generate(isa: &Isa, id: InstrId) -> Result<Matcher, UnmatchableError> {
+        let instr = isa.instr(id);
+        let computation = &instr.computation;
+        let ([output], [root]) = (instr.outputs.as_slice(), computation.roots.as_slice()) else {
+            return Err(UnmatchableError::Outputs(instr.outputs.len()));
+        };
+        let mut rims: Vec<Vec<(usize, SymbolicView)>> = Vec::new();
+        let mut patterns: Vec<Pattern> = Vec::new();
+        for stmt in &computation.stmts {
+            if stmt.operands.iter().any(|&o| o >= patterns.len()) {
+                return Err(UnmatchableError::Dangling("a statement's operand"));
+            }
+            let rim = rim(instr, stmt, &rims);
+            let mut forms: Vec<Form> =
+                rim.iter().map(|(input, view)| Form::InHbm { input: *input, view: view.clone() }).collect();
+            forms.extend(forms_of(isa, instr, stmt, &patterns)?);
+            rims.push(rim);
+            patterns.push(Pattern {
+                elem: stmt.elem,
+                dims: stmt.dims.iter().map(Polynomial::of).collect(),
+                forms,
+            });
+        }
+        let used = used_inputs(&computation.stmts, *root);
+        if let Some(input) = (0..instr.inputs.len()).find(|k| !used.contains(k)) {
+            return Err(UnmatchableError::UnusedInput(input));
+        }
+        let targets = match output {
+            Slice::OnChip(slice) => {
+                if usize::from(slice.buffer.0) >= isa.buffers.len() {
+                    return Err(UnmatchableError::Dangling("the output"));
+                }
+                let lens = slice.len.iter().map(Polynomial::of).collect();
+                vec![Target::OnChip { root: *root, buffer: slice.buffer, lens }]
+            }
+            Slice::Hbm(window) => store_targets(instr, *root, SymbolicView::window(window)),
+        };
+        Ok(Matcher { instr: id, patterns, targets })
+    }
+}
+
+/// The views of d0 that a statement may be read as.
+fn rim(
+    instr: &Instr,
+    stmt: &act_isa::Stmt,
+    before: &[Vec<(usize, SymbolicView)>],
+) -> Vec<(usize, SymbolicView)> {
+    match (&stmt.op, stmt.operands.as_slice()) {
+        (OpKind::Parameter(k), []) => match instr.inputs.get(*k as usize) {
+            Some(Slice::Hbm(window)) => vec![(*k as usize, SymbolicView::window(window))],
+            _ => Vec::new(),
+        },
+        (op, [operand]) => before[*operand]
+            .iter()
+            .flat_map(|(input, view)| {
+                view.through(op, stmt.elem, &stmt.dims).into_iter().map(|v| (*input, v))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn forms_of(
+    isa: &Isa,
+    instr: &Instr,
+    stmt: &act_isa::Stmt,
+    before: &[Pattern],
+) -> Result<Vec<Form>, UnmatchableError> {
+    Ok(match (&stmt.op, stmt.operands.as_slice()) {
+        (OpKind::Parameter(k), _) => match instr.inputs.get(*k as usize) {
+            Some(Slice::OnChip(slice)) if usize::from(slice.buffer.0) < isa.buffers.len() => {
+                vec![Form::OnChip { input: *k as usize, buffer: slice.buffer }]
+            }
+            Some(Slice::Hbm(_)) => Vec::new(),
+            _ => return Err(UnmatchableError::Dangling("a parameter")),
+        },
+        (OpKind::Constant(c), _) => vec![Form::Splat(c.clone())],
+        (OpKind::Broadcast { .. } | OpKind::Reshape | OpKind::Copy, [operand])
+            if splat_of(&before[*operand]).is_some() =>
+        {
+            splat_of(&before[*operand]).into_iter().map(|c| Form::Splat(c.clone())).collect()
+        }
+        (OpKind::Copy, [operand]) => vec![Form::Same { operand: *operand }],
+        (op, operands) => {
+            let mut forms = Vec::new();
+            if matches!(op, OpKind::Binary(Binary::Multiply)) && stmt.elem == ElemType::F32 {
+                if let [a, b] = *operands {
+                    for (operand, factor) in [(a, b), (b, a)] {
+                        if let Some(SymConst::F32Attr(attr)) = splat_of(&before[factor]) {
+                            forms.push(Form::TimesOne { operand, attr: *attr });
+                        }
+                    }
+                }
+            }
+            forms.push(Form::Node {
+                op: op.clone(),
+                operands: operands.to_vec(),
+                commutes: is_commutative(op) && operands.first() != operands.last(),
+            });
+            forms
+        }
+    })
+}
+
+fn splat_of(pattern: &Pattern) -> Option<&SymConst> {
+    match pattern.forms.as_slice() {
+        [Form::Splat(c)] => Some(c),
+        _ => None,
+    }
+}
+
+fn used_inputs(stmts: &[act_isa::Stmt], root: usize) -> Vec<usize> {
+    let mut used = Vec::new();
+    let mut seen = vec![false; stmts.len()];
+    let mut todo = vec![root];
+    while let Some(s) = todo.pop() {
+        if s >= stmts.len() || std::mem::replace(&mut seen[s], true) {
+            continue;
+        }
+        if let OpKind::Parameter(k) = stmts[s].op {
+            used.push(k as usize);
+        }
+        todo.extend(&stmts[s].operands);
+    }
+    used
+}
+
+/// The statements whose value a store puts at a strided place: from the root down through movement operators. A level
+/// that can be passed without a condition is not kept.
+fn store_targets(instr: &Instr, root: usize, window: SymbolicView) -> Vec<Target> {
+    let stmts = &instr.computation.stmts;
+    let mut targets = Vec::new();
+    let mut levels = vec![(root, window)];
+    while let Some((at, view)) = levels.pop() {
+        let stmt = &stmts[at];
+        let deeper = match stmt.operands.as_slice() {
+            [operand] => view
+                .back_through(&stmt.op, stmts[*operand].elem, &stmts[*operand].dims)
+                .into_iter()
+                .map(|v| (*operand, v))
+                .collect(),
+            _ => Vec::new(),
+        };
+        if !deeper.iter().any(|(_, v): &(usize, SymbolicView)| v.side == view.side) {
+            targets.push(Target::Store { root: at, view });
+        }
+        levels.extend(deeper);
+    }
+    targets
+}

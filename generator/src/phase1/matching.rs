@@ -1,0 +1,385 @@
+//! Matching a generated rule against an e-graph: which instructions with which computational attributes compute a class,
+//! and from what. Knows the rules as data only.
+
+use super::facts::{Source, SourceView, TensorGraph, Value};
+use super::language::{ConstId, HeadOp};
+use super::matcher::{Form, Matcher, Target};
+use super::polynomial::{Polynomial, Solution};
+use act_hlo::{ElemType, Literal, OpKind, Shape};
+use act_isa::constant::int_scalar;
+use act_isa::{Affine, AttrVal, BufferId, Env, InstrId, Isa, Slice, Space, SymConst, SymOp, View};
+use egg::Id;
+
+/// Matches kept per rule and class.
+const MATCHES: usize = 64;
+/// Largest alignment that a segment of d0 has.
+const SEGMENT_ALIGN: u64 = 16;
+
+/// Where an instruction takes an input from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Input {
+    /// The class, in this buffer.
+    OnChip(Id, BufferId),
+    /// Bytes of d0: the instruction's window.
+    Hbm { source: Source, window: View },
+    /// A window over bytes that all belong to equal elements, placed among the constants.
+    Fill { scalar: ConstId, window: View },
+}
+
+/// A partially instantiated instruction that computes a class.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Match {
+    pub(crate) instr: InstrId,
+    pub(crate) alpha: Vec<AttrVal>,
+    pub(crate) inputs: Vec<Input>,
+    /// Lengths of the output's slot; empty for a store.
+    pub(crate) lens: Vec<u64>,
+    /// The window written, for a store.
+    pub(crate) store: Option<View>,
+    /// Cost in cycles.
+    pub(crate) cost: u64,
+}
+
+pub(crate) struct Matching<'a> {
+    pub(crate) isa: &'a Isa,
+    pub(crate) egraph: &'a TensorGraph,
+}
+
+#[derive(Clone)]
+enum Bound {
+    Class(Id, BufferId),
+    View(SourceView),
+    Fill(ConstId),
+}
+
+#[derive(Clone)]
+struct State<'a> {
+    solution: Solution<'a>,
+    bound: Vec<Option<Id>>,
+    inputs: Vec<Option<Bound>>,
+}
+
+impl<'a> Matching<'a> {
+    /// All ways in which the rule computes `class` in `buffer`.
+    pub(crate) fn on_chip(&self, matcher: &Matcher, class: Id, buffer: BufferId) -> Vec<Match> {
+        let mut found = Vec::new();
+        for target in &matcher.targets {
+            let Target::OnChip { root, buffer: out, lens } = target else { continue };
+            if *out != buffer {
+                continue;
+            }
+            let mut state = self.start(matcher);
+            if self.slot(class, buffer, lens, &mut state.solution) {
+                self.complete(matcher, *root, class, state, None, &mut found);
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// All ways in which the rule stores `class` to `place`.
+    pub(crate) fn store(&self, matcher: &Matcher, class: Id, place: &View) -> Vec<Match> {
+        let mut found = Vec::new();
+        for target in &matcher.targets {
+            let Target::Store { root, view } = target else { continue };
+            let mut state = self.start(matcher);
+            if view.unify(place, &mut state.solution) {
+                self.complete(matcher, *root, class, state, Some(place), &mut found);
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn start(&self, matcher: &Matcher) -> State<'a> {
+        let instr = self.isa.instr(matcher.instr);
+        State {
+            solution: Solution::new(instr),
+            bound: vec![None; matcher.patterns.len()],
+            inputs: vec![None; instr.inputs.len()],
+        }
+    }
+
+    /// The class fills a slot of the buffer with these lengths.
+    fn slot(&self, class: Id, buffer: BufferId, lens: &[Polynomial], solution: &mut Solution<'_>) -> bool {
+        let shape = &self.egraph[class].data.shape;
+        let buffer = self.isa.buffer(buffer);
+        let access = buffer.access.len();
+        shape.elem == buffer.elem
+            && lens.len() == access
+            && shape.rank() == access + buffer.unit.len()
+            && shape.dims[access..] == buffer.unit
+            && shape.dims.iter().zip(&buffer.access).all(|(len, capacity)| (1..=*capacity).contains(len))
+            && lens
+                .iter()
+                .zip(&shape.dims)
+                .all(|(p, &n)| i64::try_from(n).is_ok_and(|n| solution.equate(p, n)))
+    }
+
+    fn complete(
+        &self,
+        matcher: &Matcher,
+        root: usize,
+        class: Id,
+        state: State<'a>,
+        place: Option<&View>,
+        found: &mut Vec<Match>,
+    ) {
+        let mut states = Vec::new();
+        self.solve(matcher, vec![(root, class)], state, &mut states);
+        for state in states {
+            if let Some(m) = self.instantiate(matcher.instr, state, class, place) {
+                found.push(m);
+            }
+        }
+    }
+
+    fn solve(
+        &self,
+        matcher: &Matcher,
+        mut goals: Vec<(usize, Id)>,
+        mut state: State<'a>,
+        out: &mut Vec<State<'a>>,
+    ) {
+        if out.len() >= MATCHES {
+            return;
+        }
+        let Some((stmt, class)) = goals.pop() else {
+            out.push(state);
+            return;
+        };
+        let class = self.egraph.find(class);
+        let pattern = &matcher.patterns[stmt];
+        let facts = &self.egraph[class].data;
+        if facts.shape.elem != pattern.elem {
+            return;
+        }
+        let splat_only = matches!(pattern.forms.as_slice(), [Form::Splat(_)]);
+        if let Some(known) = state.bound[stmt].filter(|_| !splat_only) {
+            // A repeated operand is one value; constants are compared by value below.
+            if known == class {
+                self.solve(matcher, goals, state, out);
+            }
+            return;
+        }
+        // Scalars broadcast implicitly beside full tensors (bounds of clamp), so a splat may have either rank.
+        let either_rank = splat_only && (facts.shape.rank() == 0 || pattern.dims.is_empty());
+        if !either_rank && !equate_dims(&pattern.dims, &facts.shape, &mut state.solution) {
+            return;
+        }
+        state.bound[stmt] = Some(class);
+        for form in &pattern.forms {
+            match form {
+                Form::OnChip { input, buffer } => {
+                    let mut next = state.clone();
+                    let Slice::OnChip(slice) = &self.isa.instr(matcher.instr).inputs[*input] else {
+                        continue;
+                    };
+                    let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
+                    if self.slot(class, *buffer, &lens, &mut next.solution) {
+                        next.inputs[*input] = Some(Bound::Class(class, *buffer));
+                        self.solve(matcher, goals.clone(), next, out);
+                    }
+                }
+                Form::InHbm { input, view } => {
+                    for from in &facts.views {
+                        let mut next = state.clone();
+                        let fits = match &next.inputs[*input] {
+                            None => true,
+                            Some(Bound::View(known)) => {
+                                known.source == from.source && known.view.start == from.view.start
+                            }
+                            Some(_) => false,
+                        };
+                        if fits && view.unify(&from.view, &mut next.solution) {
+                            next.inputs[*input] = Some(Bound::View(from.clone()));
+                            self.solve(matcher, goals.clone(), next, out);
+                        }
+                    }
+                    let Some(value) = facts.value else { continue };
+                    let mut next = state.clone();
+                    if next.inputs[*input].is_some() {
+                        continue;
+                    }
+                    match value {
+                        Value::Splat(scalar) => {
+                            if view.unify_lengths(&facts.shape.dims, &mut next.solution) {
+                                next.inputs[*input] = Some(Bound::Fill(scalar));
+                                self.solve(matcher, goals.clone(), next, out);
+                            }
+                        }
+                        Value::Dense(id) => {
+                            let dense = SourceView {
+                                source: Source::Constant(id),
+                                view: View::row_major(Space::Consts, &facts.shape),
+                            };
+                            if view.unify(&dense.view, &mut next.solution) {
+                                next.inputs[*input] = Some(Bound::View(dense));
+                                self.solve(matcher, goals.clone(), next, out);
+                            }
+                        }
+                    }
+                }
+                Form::Splat(constant) => {
+                    let Some(Value::Splat(value)) = facts.value else { continue };
+                    let mut next = state.clone();
+                    let value = self.egraph.analysis.literal(value);
+                    if splat_matches(constant, value, &mut next.solution) {
+                        self.solve(matcher, goals.clone(), next, out);
+                    }
+                }
+                Form::Same { operand } => {
+                    let mut goals = goals.clone();
+                    goals.push((*operand, class));
+                    self.solve(matcher, goals, state.clone(), out);
+                }
+                Form::TimesOne { operand, attr } => {
+                    let mut next = state.clone();
+                    if next.solution.set_f32(*attr, 1f32.to_bits()) {
+                        let mut goals = goals.clone();
+                        goals.push((*operand, class));
+                        self.solve(matcher, goals, next, out);
+                    }
+                }
+                Form::Node { op, operands, commutes } => {
+                    for node in &self.egraph[class].nodes {
+                        if node.operands.len() != operands.len() {
+                            continue;
+                        }
+                        let mut next = state.clone();
+                        if !attributes_agree(op, node.op(), &mut next.solution) {
+                            continue;
+                        }
+                        let mut ordered = goals.clone();
+                        ordered.extend(operands.iter().copied().zip(node.operands.iter().copied()));
+                        self.solve(matcher, ordered, next.clone(), out);
+                        if *commutes && node.operands.first() != node.operands.last() {
+                            let mut swapped = goals.clone();
+                            let reversed = node.operands.iter().rev().copied();
+                            swapped.extend(operands.iter().copied().zip(reversed));
+                            self.solve(matcher, swapped, next, out);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn instantiate(&self, id: InstrId, state: State<'a>, class: Id, place: Option<&View>) -> Option<Match> {
+        let instr = self.isa.instr(id);
+        let alpha = state.solution.finish()?;
+        let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+        let env = Env { alpha: &ints, ..Env::default() };
+        let mut inputs = Vec::with_capacity(state.inputs.len());
+        for (slice, bound) in instr.inputs.iter().zip(state.inputs) {
+            inputs.push(match (slice, bound?) {
+                (Slice::OnChip(_), Bound::Class(class, buffer)) => Input::OnChip(class, buffer),
+                (slice @ Slice::Hbm(_), Bound::View(from)) => {
+                    let window = self.window(slice, env, from.view.space, from.view.start)?;
+                    Input::Hbm { source: from.source, window }
+                }
+                (slice @ Slice::Hbm(_), Bound::Fill(scalar)) => {
+                    let window = self.window(slice, env, Space::Consts, Affine::constant(0))?;
+                    let width = self.egraph.analysis.literal(scalar).elem().bytes();
+                    // Every element of the window must fall on a whole element of the fill.
+                    let whole = |&(len, stride): &(u64, i64)| {
+                        len == 1 || stride % width as i64 == 0 || (stride == 1 && len == width)
+                    };
+                    if width > 1 && !window.dims.iter().all(whole) && !dense(&window) {
+                        return None;
+                    }
+                    Input::Fill { scalar, window }
+                }
+                _ => return None,
+            });
+        }
+        let store = match place {
+            Some(place) => {
+                Some(self.window(instr.outputs.first()?, env, place.space, place.start.clone())?)
+            }
+            None => None,
+        };
+        let lens = match (&store, instr.outputs.first()?) {
+            (None, Slice::OnChip(slice)) => {
+                self.egraph[class].data.shape.dims.get(..slice.len.len())?.to_vec()
+            }
+            _ => Vec::new(),
+        };
+        let cost = u64::try_from(instr.cost.eval(env).ok()?).ok()?;
+        Some(Match { instr: id, alpha, inputs, lens, store, cost })
+    }
+
+    /// The window of an HBM slice in a segment, when it keeps the alignment that the description demands.
+    fn window(&self, slice: &Slice, env: Env<'_>, space: Space, start: Affine) -> Option<View> {
+        let Slice::Hbm(window) = slice else { return None };
+        let mut dims = Vec::with_capacity(window.dims.len());
+        for (len, stride) in &window.dims {
+            dims.push((u64::try_from(len.eval(env).ok()?).ok()?, stride.eval(env).ok()?));
+        }
+        let align = self.isa.hbm.align.max(1);
+        let aligned = |v: i64| v % align as i64 == 0;
+        let kept = align == 1
+            || (align <= SEGMENT_ALIGN && aligned(start.c0) && start.ivs.iter().all(|&(_, k)| aligned(k)));
+        kept.then_some(View { space, elem: ElemType::U8, dims, start })
+    }
+}
+
+/// One run of adjacent bytes.
+fn dense(window: &View) -> bool {
+    let mut step = 1i64;
+    window.dims.iter().rev().all(|&(len, stride)| {
+        let fits = len == 1 || stride == step;
+        step = step.saturating_mul(len as i64);
+        fits
+    })
+}
+
+fn equate_dims(dims: &[Polynomial], shape: &Shape, solution: &mut Solution<'_>) -> bool {
+    dims.len() == shape.rank()
+        && dims.iter().zip(&shape.dims).all(|(p, &n)| i64::try_from(n).is_ok_and(|n| solution.equate(p, n)))
+}
+
+fn splat_matches(constant: &SymConst, value: &Literal, solution: &mut Solution<'_>) -> bool {
+    match constant {
+        SymConst::Literal(literal) => literal.splat_value().as_ref() == Some(value),
+        SymConst::Int(expr) => {
+            let reduced = expr.eval(Env { alpha: solution.ints(), ..Env::default() });
+            match reduced {
+                Ok(v) => int_scalar(value.elem(), v).is_ok_and(|literal| literal == *value),
+                // The attribute is determined by the constant's value.
+                Err(_) => integer_value(value).is_some_and(|v| solution.equate(&Polynomial::of(expr), v)),
+            }
+        }
+        SymConst::F32Attr(k) => {
+            value.elem() == ElemType::F32
+                && <[u8; 4]>::try_from(value.bytes())
+                    .is_ok_and(|bytes| solution.set_f32(*k, u32::from_le_bytes(bytes)))
+        }
+    }
+}
+
+/// The value of a scalar that is a whole number and has exactly the bits which that number has in its type.
+fn integer_value(literal: &Literal) -> Option<i64> {
+    let value = super::facts::real_value(literal)?;
+    let whole = value as i64;
+    (int_scalar(literal.elem(), whole).ok()? == *literal).then_some(whole)
+}
+
+/// Whether an e-node's operator is the pattern's: same operator, same attributes, sizes as the attributes solve them.
+fn attributes_agree(pattern: &SymOp, node: &HeadOp, solution: &mut Solution<'_>) -> bool {
+    fn plain<D, C>(op: &OpKind<D, C>) -> Option<OpKind<(), ()>> {
+        op.try_map(|_| Ok::<_, std::convert::Infallible>(()), |_| Ok(())).ok()
+    }
+    fn sizes<D, C>(op: &OpKind<D, C>) -> Vec<&D> {
+        match op {
+            OpKind::Slice { start, limit, stride } => start.iter().chain(limit).chain(stride).collect(),
+            OpKind::DynamicSlice { sizes } => sizes.iter().collect(),
+            OpKind::Pad { low, high, interior } => low.iter().chain(high).chain(interior).collect(),
+            _ => Vec::new(),
+        }
+    }
+    plain(pattern) == plain(node)
+        && sizes(pattern).into_iter().zip(sizes(node)).all(|(p, &v)| solution.equate(&Polynomial::of(p), v))
+}

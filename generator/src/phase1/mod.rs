@@ -1,0 +1,268 @@
+//! Phase 1: instruction selection by equality saturation (ACT paper, section 5). From a tiled kernel to pii graphs, best
+//! first. Knows every accelerator through its description only.
+
+mod demand;
+mod diagnose;
+mod emit;
+mod enumerate;
+mod explore;
+mod facts;
+mod language;
+mod matcher;
+mod matching;
+mod polynomial;
+mod print;
+mod rules;
+mod symbolic;
+mod term;
+mod view;
+mod vocabulary;
+
+#[cfg(test)]
+mod tests;
+
+pub use explore::{Exploration, StopReason};
+pub use matcher::UnmatchableError;
+pub use rules::{Rule, RuleClass};
+
+use crate::numerics::{FloatPolicy, Numerics};
+use crate::pii::PiiGraph;
+use act_hlo::Shape;
+use act_isa::{BufferId, InstrId, Isa, Place, TiledKernel};
+use demand::{Demand, DemandGraph, Expander};
+use emit::Emitter;
+use enumerate::Enumeration;
+use explore::Explored;
+use matcher::Matcher;
+use std::collections::HashSet;
+use vocabulary::Vocabulary;
+
+/// Deterministic bounds of one selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// Rounds of rewriting.
+    pub iterations: usize,
+    /// e-nodes.
+    pub nodes: usize,
+    /// Partial choices looked at while enumerating.
+    pub expansions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { iterations: 24, nodes: 20_000, expansions: 200_000 }
+    }
+}
+
+/// The description cannot be turned into a backend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GenerateError {
+    #[error("no instruction of {isa} can be selected: {reasons}")]
+    NothingSelectable { isa: String, reasons: String },
+}
+
+/// Why a kernel has no pii graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// An operator that no instruction can take part in computing.
+    #[error("no instruction of {isa} computes {op} ({shape})")]
+    NoInstruction { isa: String, op: String, shape: Shape },
+    /// Every operator occurs in some instruction, but none of them fits here.
+    #[error("no instructions of {isa} cover {op} ({shape})")]
+    NoCover { isa: String, op: String, shape: Shape },
+    /// All values can be computed, but not put where the kernel wants them.
+    #[error("no instruction of {isa} puts result {root} where it must lie")]
+    NoStore { isa: String, root: usize },
+    /// The limits ended the search before a graph was found.
+    #[error("instruction selection for {isa} stopped at its limit ({stop:?}) before it found a cover")]
+    LimitReached { isa: String, stop: StopReason },
+    #[error("the kernel is malformed: {0}")]
+    Malformed(&'static str),
+    /// The rewrites contradicted one another; nothing of this e-graph is used.
+    #[error("rewriting ran into a contradiction: {0}")]
+    Contradiction(String),
+}
+
+/// A generated instruction selector: the rules of one description.
+pub struct Selector {
+    isa: Isa,
+    matchers: Vec<Matcher>,
+    unmatchable: Vec<(InstrId, UnmatchableError)>,
+    vocabulary: Vocabulary,
+}
+
+/// One selected graph with its modelled cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    pub graph: PiiGraph,
+    /// Sum of the instructions' cost expressions, in cycles.
+    pub cost: u64,
+}
+
+/// The pii graphs of a kernel, cheapest first, found on demand.
+pub struct Selection {
+    explored: Explored,
+    enumeration: Enumeration,
+    roots: Vec<usize>,
+    given: HashSet<PiiGraph>,
+}
+
+impl Selector {
+    /// Derives the selection rules of a description.
+    ///
+    /// # Errors
+    /// When no rule can be derived for any instruction.
+    pub fn generate(isa: &Isa) -> Result<Selector, GenerateError> {
+        let mut matchers = Vec::new();
+        let mut unmatchable = Vec::new();
+        for id in isa.instr_ids() {
+            match Matcher::generate(isa, id) {
+                Ok(matcher) => matchers.push(matcher),
+                Err(error) => unmatchable.push((id, error)),
+            }
+        }
+        if matchers.is_empty() {
+            let reasons = unmatchable.iter().map(|(id, e)| format!("{}: {e}", isa.instr(*id).name));
+            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            return Err(GenerateError::NothingSelectable { isa: isa.name.clone(), reasons });
+        }
+        Ok(Selector { isa: isa.clone(), matchers, unmatchable, vocabulary: Vocabulary::of(isa) })
+    }
+
+    /// Instructions for which no rule could be derived, and why.
+    pub fn unmatchable(&self) -> &[(InstrId, UnmatchableError)] {
+        &self.unmatchable
+    }
+
+    /// All generated rules as text, preconditions included (the form of the ACT paper's Fig. 11).
+    pub fn rules_text(&self) -> String {
+        self.matchers.iter().map(|m| print::rule(&self.isa, m)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// All IR-to-IR rewrites that there are.
+    pub fn all_rewrites() -> Vec<&'static Rule> {
+        rules::all()
+    }
+
+    /// The IR-to-IR rewrites that are on under a policy and of use to this description.
+    pub fn rewrites(&self, numerics: Numerics) -> Vec<&'static Rule> {
+        let on = |rule: &&'static Rule| rule.policy <= numerics.float && (rule.useful)(&self.vocabulary);
+        rules::all().into_iter().filter(on).collect()
+    }
+
+    /// Selects instructions for a kernel.
+    ///
+    /// # Errors
+    /// Why there is no graph: the operator that is not covered, the limit reached, or what is wrong with the kernel.
+    pub fn select(
+        &self,
+        kernel: &TiledKernel,
+        numerics: Numerics,
+        limits: &Limits,
+    ) -> Result<Selection, SelectError> {
+        self.check(kernel)?;
+        let rules = self.rewrites(numerics);
+        let explored = self.explore(kernel, numerics.float, &rules, limits);
+        if let Some(clash) = explored.egraph.analysis.clash() {
+            return Err(SelectError::Contradiction(clash.to_owned()));
+        }
+        let params: Vec<_> = kernel.graph.params().iter().map(|p| explored.classes[p.0 as usize]).collect();
+        let expander = Expander {
+            isa: &self.isa,
+            egraph: &explored.egraph,
+            matchers: &self.matchers,
+            ins: &kernel.ins,
+            params: &params,
+        };
+        let mut demands = DemandGraph::default();
+        let mut roots = Vec::with_capacity(kernel.outs.len());
+        for (place, root) in kernel.outs.iter().zip(kernel.graph.roots()) {
+            let class = explored.classes[root.0 as usize];
+            let demand = match place {
+                Place::Hbm(view) => Demand::Store(class, view.clone()),
+                Place::OnChip { buf, .. } => Demand::OnChip(class, *buf),
+            };
+            roots.push(expander.expand(&mut demands, demand));
+        }
+        let bounds = demands.lower_bounds();
+        if let Some(root) = roots.iter().position(|&r| bounds[r].is_none()) {
+            let diagnosis = diagnose::Diagnosis {
+                isa: &self.isa,
+                vocabulary: &self.vocabulary,
+                explored: &explored,
+                expander: &expander,
+            };
+            return Err(diagnosis.reason(&kernel.graph, root));
+        }
+        match Enumeration::new(demands, &roots, limits.expansions) {
+            Some(enumeration) => Ok(Selection { explored, enumeration, roots, given: HashSet::new() }),
+            None => Err(SelectError::LimitReached { isa: self.isa.name.clone(), stop: explored.report.stop }),
+        }
+    }
+
+    fn explore(
+        &self,
+        kernel: &TiledKernel,
+        policy: FloatPolicy,
+        rules: &[&'static Rule],
+        limits: &Limits,
+    ) -> Explored {
+        let (egraph, classes) = explore::initial(kernel, policy);
+        explore::saturate(egraph, classes, rules, &self.vocabulary, policy, limits.iterations, limits.nodes)
+    }
+
+    fn check(&self, kernel: &TiledKernel) -> Result<(), SelectError> {
+        let graph = &kernel.graph;
+        if graph.roots().is_empty() {
+            return Err(SelectError::Malformed("it has no result"));
+        }
+        if kernel.ins.len() != graph.params().len() || kernel.outs.len() != graph.roots().len() {
+            return Err(SelectError::Malformed("places and parameters or results differ in number"));
+        }
+        let nodes = graph.params().iter().zip(&kernel.ins).chain(graph.roots().iter().zip(&kernel.outs));
+        for (node, place) in nodes {
+            let shape = graph.shape(*node);
+            if shape.elements() == 0 {
+                return Err(SelectError::Malformed("a parameter or result has no elements"));
+            }
+            match place {
+                Place::Hbm(view) if view::shape_of(view) != *shape => {
+                    return Err(SelectError::Malformed("a view does not have its tensor's shape"));
+                }
+                Place::OnChip { buf: BufferId(b), .. } if usize::from(*b) >= self.isa.buffers.len() => {
+                    return Err(SelectError::Malformed("a place names a buffer that does not exist"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Selection {
+    /// What exploration did.
+    pub fn exploration(&self) -> &Exploration {
+        &self.explored.report
+    }
+
+    /// Whether enumeration stopped at its limit, so that dearer graphs may exist unseen.
+    pub fn stopped_at_limit(&self) -> bool {
+        self.enumeration.exhausted_limit()
+    }
+}
+
+impl Iterator for Selection {
+    type Item = Selected;
+
+    fn next(&mut self) -> Option<Selected> {
+        loop {
+            let (choices, cost) = self.enumeration.next_choice()?;
+            let emitter = Emitter::new(self.enumeration.graph(), &choices, &self.explored.egraph.analysis);
+            // Different choices may spell one graph.
+            let Some(graph) = emitter.emit(&self.roots) else { continue };
+            if self.given.insert(graph.clone()) {
+                return Some(Selected { graph, cost });
+            }
+        }
+    }
+}

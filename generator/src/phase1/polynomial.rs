@@ -1,0 +1,375 @@
+//! Sizes of a description as polynomials over computational attributes, and solving those attributes from equations
+//! with concrete sizes. Knows no e-graph.
+
+use act_isa::{AttrKind, AttrVal, Cond, Env, Expr, Instr};
+use std::collections::BTreeMap;
+
+/// A factor of a monomial.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Atom {
+    Alpha(u16),
+    /// An expression that is no polynomial (division, minimum, register, ..), compared by its text alone.
+    Opaque(Expr),
+}
+
+/// Sum of coefficient · product of atoms. Exact in i128, so that no description overflows it silently.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Polynomial(BTreeMap<Vec<Atom>, i128>);
+
+impl Polynomial {
+    pub(crate) fn constant(value: i64) -> Polynomial {
+        let mut p = Polynomial::default();
+        p.add_term(Vec::new(), i128::from(value));
+        p
+    }
+
+    pub(crate) fn of(expr: &Expr) -> Polynomial {
+        match expr {
+            Expr::Int(v) => Polynomial::constant(*v),
+            Expr::Alpha(k) => {
+                let mut p = Polynomial::default();
+                p.add_term(vec![Atom::Alpha(*k)], 1);
+                p
+            }
+            Expr::Add(a, b) => Polynomial::of(a).plus(&Polynomial::of(b), 1),
+            Expr::Sub(a, b) => Polynomial::of(a).plus(&Polynomial::of(b), -1),
+            Expr::Mul(a, b) => Polynomial::of(a).times(&Polynomial::of(b)),
+            other => {
+                let mut p = Polynomial::default();
+                p.add_term(vec![Atom::Opaque(other.clone())], 1);
+                p
+            }
+        }
+    }
+
+    fn add_term(&mut self, atoms: Vec<Atom>, coefficient: i128) {
+        let sum = self.0.entry(atoms.clone()).or_insert(0);
+        *sum = sum.saturating_add(coefficient);
+        if *sum == 0 {
+            self.0.remove(&atoms);
+        }
+    }
+
+    fn plus(mut self, other: &Polynomial, sign: i128) -> Polynomial {
+        for (atoms, k) in &other.0 {
+            self.add_term(atoms.clone(), k.saturating_mul(sign));
+        }
+        self
+    }
+
+    pub(crate) fn times(&self, other: &Polynomial) -> Polynomial {
+        let mut product = Polynomial::default();
+        for (a, x) in &self.0 {
+            for (b, y) in &other.0 {
+                let mut atoms = [a.as_slice(), b.as_slice()].concat();
+                atoms.sort();
+                product.add_term(atoms, x.saturating_mul(*y));
+            }
+        }
+        product
+    }
+
+    pub(crate) fn as_constant(&self) -> Option<i64> {
+        match self.0.iter().next() {
+            None => Some(0),
+            Some((atoms, k)) if self.0.len() == 1 && atoms.is_empty() => i64::try_from(*k).ok(),
+            Some(_) => None,
+        }
+    }
+
+    /// The same polynomial with the solved attributes in place.
+    fn reduced(&self, alpha: &[Option<i64>]) -> Polynomial {
+        let mut reduced = Polynomial::default();
+        for (atoms, k) in &self.0 {
+            let (mut rest, mut coefficient) = (Vec::new(), *k);
+            for atom in atoms {
+                let known = match atom {
+                    Atom::Alpha(a) => alpha.get(usize::from(*a)).copied().flatten(),
+                    Atom::Opaque(expr) => expr.eval(Env { alpha, ..Env::default() }).ok(),
+                };
+                match known {
+                    Some(v) => coefficient = coefficient.saturating_mul(i128::from(v)),
+                    None => rest.push(atom.clone()),
+                }
+            }
+            reduced.add_term(rest, coefficient);
+        }
+        reduced
+    }
+
+    /// `(k, a, b)` when the polynomial is `a·alpha_k + b`.
+    fn linear(&self) -> Option<(u16, i128, i128)> {
+        let mut found = None;
+        let mut b = 0;
+        for (atoms, k) in &self.0 {
+            match atoms.as_slice() {
+                [] => b = *k,
+                [Atom::Alpha(a)] if found.is_none() => found = Some((*a, *k)),
+                _ => return None,
+            }
+        }
+        found.map(|(k, a)| (k, a, b))
+    }
+}
+
+/// Attributes of one instruction while they are being solved.
+#[derive(Clone, Debug)]
+pub(crate) struct Solution<'a> {
+    instr: &'a Instr,
+    alpha: Vec<Option<AttrVal>>,
+    ints: Vec<Option<i64>>,
+    pending: Vec<(Polynomial, i64)>,
+}
+
+/// Values tried for attributes that no equation determines.
+const FREE_TRIALS: usize = 4096;
+
+impl<'a> Solution<'a> {
+    pub(crate) fn new(instr: &'a Instr) -> Solution<'a> {
+        let n = instr.alpha.len();
+        Solution { instr, alpha: vec![None; n], ints: vec![None; n], pending: Vec::new() }
+    }
+
+    /// States `polynomial = value`. False when that is impossible.
+    pub(crate) fn equate(&mut self, polynomial: &Polynomial, value: i64) -> bool {
+        let reduced = polynomial.reduced(&self.ints);
+        if let Some(known) = reduced.as_constant() {
+            return known == value;
+        }
+        let Some((k, a, b)) = reduced.linear() else {
+            self.pending.push((reduced, value));
+            return true;
+        };
+        let rest = i128::from(value) - b;
+        if rest % a != 0 {
+            return false;
+        }
+        match i64::try_from(rest / a) {
+            Ok(v) => self.set_int(k, v),
+            Err(_) => false,
+        }
+    }
+
+    /// States that two polynomials are equal.
+    pub(crate) fn equate_both(&mut self, a: &Polynomial, b: &Polynomial) -> bool {
+        self.equate(&a.clone().plus(b, -1), 0)
+    }
+
+    fn set_int(&mut self, k: u16, value: i64) -> bool {
+        let index = usize::from(k);
+        let Some(AttrKind::Int { min, max }) = self.instr.alpha.get(index).map(|d| &d.kind) else {
+            return false;
+        };
+        if value < *min || value > *max {
+            return false;
+        }
+        self.alpha[index] = Some(AttrVal::Int(value));
+        self.ints[index] = Some(value);
+        // Whatever waited for this attribute may now be decided.
+        let waiting = std::mem::take(&mut self.pending);
+        waiting.into_iter().all(|(p, v)| self.equate(&p, v))
+    }
+
+    /// States that an f32 attribute has these bits.
+    pub(crate) fn set_f32(&mut self, k: u16, bits: u32) -> bool {
+        let index = usize::from(k);
+        match (self.instr.alpha.get(index).map(|d| &d.kind), self.alpha.get(index)) {
+            (Some(AttrKind::F32), Some(None)) => {
+                self.alpha[index] = Some(AttrVal::F32(bits));
+                f32::from_bits(bits).is_finite()
+            }
+            (Some(AttrKind::F32), Some(Some(known))) => *known == AttrVal::F32(bits),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn ints(&self) -> &[Option<i64>] {
+        &self.ints
+    }
+
+    /// All attributes, those left free at their smallest legal values, or `None` when the instruction's conditions
+    /// cannot hold. Conditions over addressing attributes are refused only where no address can satisfy them.
+    pub(crate) fn finish(self) -> Option<Vec<AttrVal>> {
+        let free: Vec<usize> = (0..self.alpha.len()).filter(|&k| self.alpha[k].is_none()).collect();
+        let mut trials = 0;
+        self.settle(&free, &mut trials)
+    }
+
+    fn settle(self, free: &[usize], trials: &mut usize) -> Option<Vec<AttrVal>> {
+        let Some((&k, rest)) = free.split_first() else {
+            return (self.pending.is_empty() && self.holds())
+                .then(|| self.alpha.iter().copied().collect())
+                .flatten();
+        };
+        if self.alpha[k].is_some() {
+            return self.settle(rest, trials);
+        }
+        let AttrKind::Int { min, max } = self.instr.alpha[k].kind else { return None };
+        for value in min..=max {
+            *trials += 1;
+            if *trials > FREE_TRIALS {
+                return None;
+            }
+            let mut tried = self.clone();
+            if tried.set_int(k as u16, value) {
+                if let Some(done) = tried.settle(rest, trials) {
+                    return Some(done);
+                }
+            }
+        }
+        None
+    }
+
+    fn holds(&self) -> bool {
+        self.instr.requires.iter().all(|cond| possible(cond, &self.ints, self.instr))
+    }
+}
+
+/// Whether some addressing attributes within their ranges may make the condition true. Interval arithmetic: false is
+/// certain, true is not, since phase 2 decides on the addresses.
+pub(crate) fn possible(cond: &Cond, alpha: &[Option<i64>], instr: &Instr) -> bool {
+    truth(cond, alpha, instr).1
+}
+
+/// (may be false, may be true)
+fn truth(cond: &Cond, alpha: &[Option<i64>], instr: &Instr) -> (bool, bool) {
+    use act_isa::expr::Relation;
+    match cond {
+        Cond::Cmp(relation, a, b) => {
+            let (Some(a), Some(b)) = (interval(a, alpha, instr), interval(b, alpha, instr)) else {
+                return (true, true);
+            };
+            let single = a.0 == a.1 && b.0 == b.1;
+            match relation {
+                Relation::Lt => (a.1 >= b.0, a.0 < b.1),
+                Relation::Le => (a.1 > b.0, a.0 <= b.1),
+                Relation::Gt => (a.0 <= b.1, a.1 > b.0),
+                Relation::Ge => (a.0 < b.1, a.1 >= b.0),
+                Relation::Eq => (!(single && a.0 == b.0), a.0 <= b.1 && b.0 <= a.1),
+                Relation::Ne => (a.0 <= b.1 && b.0 <= a.1, !(single && a.0 == b.0)),
+            }
+        }
+        Cond::And(a, b) => {
+            let (a, b) = (truth(a, alpha, instr), truth(b, alpha, instr));
+            (a.0 || b.0, a.1 && b.1)
+        }
+        Cond::Or(a, b) => {
+            let (a, b) = (truth(a, alpha, instr), truth(b, alpha, instr));
+            (a.0 && b.0, a.1 || b.1)
+        }
+        Cond::Not(a) => {
+            let a = truth(a, alpha, instr);
+            (a.1, a.0)
+        }
+        Cond::In(a, set) => match interval(a, alpha, instr) {
+            Some((lo, hi)) => {
+                let single = lo == hi;
+                (!(single && set.contains(&lo)), set.iter().any(|v| (lo..=hi).contains(v)))
+            }
+            None => (true, true),
+        },
+    }
+}
+
+/// Bounds of an expression when every addressing attribute ranges over what it is declared to; `None`: unknown.
+fn interval(expr: &Expr, alpha: &[Option<i64>], instr: &Instr) -> Option<(i64, i64)> {
+    let monotone = |a: &Expr, b: &Expr, f: fn(i64, i64) -> Option<i64>| {
+        let (a, b) = (interval(a, alpha, instr)?, interval(b, alpha, instr)?);
+        let corners = [f(a.0, b.0)?, f(a.0, b.1)?, f(a.1, b.0)?, f(a.1, b.1)?];
+        Some((corners.into_iter().min()?, corners.into_iter().max()?))
+    };
+    match expr {
+        Expr::Beta(k) => match instr.beta.get(usize::from(*k))?.kind {
+            AttrKind::Int { min, max } => Some((min, max)),
+            AttrKind::F32 => None,
+        },
+        Expr::Add(a, b) => monotone(a, b, i64::checked_add),
+        Expr::Sub(a, b) => monotone(a, b, i64::checked_sub),
+        Expr::Mul(a, b) => monotone(a, b, i64::checked_mul),
+        Expr::Min(a, b) => monotone(a, b, |a, b| Some(a.min(b))),
+        Expr::Max(a, b) => monotone(a, b, |a, b| Some(a.max(b))),
+        other => {
+            let value = other.eval(Env { alpha, ..Env::default() }).ok()?;
+            Some((value, value))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use act_isa::expr::Relation;
+    use act_isa::{AttrDecl, Computation};
+
+    fn int(v: i64) -> Expr {
+        Expr::Int(v)
+    }
+    fn alpha(k: u16) -> Expr {
+        Expr::Alpha(k)
+    }
+    fn mul(a: Expr, b: Expr) -> Expr {
+        Expr::Mul(Box::new(a), Box::new(b))
+    }
+    fn add(a: Expr, b: Expr) -> Expr {
+        Expr::Add(Box::new(a), Box::new(b))
+    }
+
+    fn instr(ranges: &[(i64, i64)], requires: Vec<Cond>) -> Instr {
+        let decl = |(k, &(min, max)): (usize, &(i64, i64))| AttrDecl {
+            name: format!("a{k}"),
+            kind: AttrKind::Int { min, max },
+        };
+        Instr {
+            name: "i".to_owned(),
+            alpha: ranges.iter().enumerate().map(decl).collect(),
+            beta: vec![AttrDecl { name: "addr".to_owned(), kind: AttrKind::Int { min: 0, max: 127 } }],
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            requires,
+            cost: int(1),
+            unit: None,
+            asm: String::new(),
+            computation: Computation::default(),
+        }
+    }
+
+    #[test]
+    fn attributes_follow_from_linear_forms_and_products() {
+        let i = instr(&[(1, 64), (1, 64)], Vec::new());
+        let mut s = Solution::new(&i);
+        assert!(s.equate(&Polynomial::of(&mul(alpha(0), alpha(1))), 24));
+        assert!(s.equate(&Polynomial::of(&add(mul(int(2), alpha(1)), int(3))), 11));
+        assert_eq!(s.finish(), Some(vec![AttrVal::Int(6), AttrVal::Int(4)]));
+
+        let mut odd = Solution::new(&i);
+        assert!(!odd.equate(&Polynomial::of(&mul(int(2), alpha(0))), 7));
+        let mut big = Solution::new(&i);
+        assert!(!big.equate(&Polynomial::of(&alpha(0)), 65));
+        let mut clash = Solution::new(&i);
+        assert!(clash.equate(&Polynomial::of(&mul(alpha(0), alpha(1))), 24));
+        assert!(!clash.equate(&Polynomial::of(&alpha(1)), 5));
+    }
+
+    #[test]
+    fn a_free_attribute_takes_the_smallest_value_its_conditions_allow() {
+        let aligned = Cond::Cmp(Relation::Eq, Expr::Mod(Box::new(alpha(1)), Box::new(int(4))), int(0));
+        let wide = Cond::Cmp(Relation::Ge, alpha(1), alpha(0));
+        let i = instr(&[(1, 16), (0, 1000)], vec![aligned, wide]);
+        let mut s = Solution::new(&i);
+        assert!(s.equate(&Polynomial::of(&alpha(0)), 9));
+        assert_eq!(s.finish(), Some(vec![AttrVal::Int(9), AttrVal::Int(12)]));
+    }
+
+    #[test]
+    fn a_condition_over_addresses_fails_only_where_no_address_helps() {
+        let fits = |n| Cond::Cmp(Relation::Le, add(Expr::Beta(0), alpha(0)), int(n));
+        let i = instr(&[(1, 16)], vec![fits(128)]);
+        let mut s = Solution::new(&i);
+        assert!(s.equate(&Polynomial::of(&alpha(0)), 16));
+        assert!(s.finish().is_some());
+        let i = instr(&[(1, 16)], vec![fits(15)]);
+        let mut s = Solution::new(&i);
+        assert!(s.equate(&Polynomial::of(&alpha(0)), 16));
+        assert_eq!(s.finish(), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Matrix products: any general dot as one of the two-dimensional forms that instructions have, and their element types.
+
+use super::convert::{narrowed, preserves};
+use super::{Context, Rule, RuleClass, always};
+use crate::numerics::FloatPolicy;
+use crate::phase1::language::TensorNode;
+use crate::phase1::term::Term;
+use crate::phase1::vocabulary::Vocabulary;
+use act_hlo::{DotDims, ElemType, OpKind};
+use egg::Id;
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule {
+        name: "dot-canonical",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "dot[B;C](a, b) => rs(dot[;(i),(j)](rs(T a), rs(T b))), batch dimensions of size 1, for the forms \
+                    (i),(j) that instructions have",
+        useful: has_dot,
+        rewrite: canonical,
+    },
+    Rule {
+        name: "T-dot",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "T[1,0](dot[;(i),(j)](a, b)) => dot[;(j),(i)](b, a)",
+        useful: has_dot,
+        rewrite: transposed,
+    },
+    Rule {
+        name: "dot-operand-types",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "dot[o](a, b) <=> dot[o](cvt a, cvt b), converts without loss, for the operand types that \
+                    instructions have",
+        useful: has_dot,
+        rewrite: operand_types,
+    },
+    Rule {
+        name: "dot-narrow",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "cvt[n](dot[w](cvt a, cvt b)) => dot[n](a, b), narrow floats: summed in w, rounded once",
+        useful: has_dot,
+        rewrite: narrow,
+    },
+    Rule {
+        name: "dot-convert-result",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "dot[n](a, b) => cvt[n](dot[f32](a, b)), n a narrow float, when instructions have no dot[n]",
+        useful: has_dot,
+        rewrite: convert_result,
+    },
+    Rule {
+        name: "dot-slice",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "slice of free dimensions (dot(a, b)) => dot(slice a, slice b)",
+        useful: always,
+        rewrite: sliced,
+    },
+];
+
+fn has_dot(vocabulary: &Vocabulary) -> bool {
+    !vocabulary.dots.is_empty()
+}
+
+/// Moves the contracting dimensions of an operand to one end and merges both groups: [free, contracting], or the
+/// other way round when `first`.
+fn flattened(x: Term, batch: &[usize], contracting: &[usize], first: bool) -> (Term, u64, Vec<u64>) {
+    let free: Vec<usize> =
+        (0..x.shape.rank()).filter(|d| !batch.contains(d) && !contracting.contains(d)).collect();
+    let size = |dims: &[usize]| dims.iter().map(|&d| x.shape.dims[d]).product::<u64>();
+    let (k, m) = (size(contracting), size(&free));
+    let free_dims = free.iter().map(|&d| x.shape.dims[d]).collect();
+    let order =
+        if first { [batch, contracting, &free].concat() } else { [batch, &free, contracting].concat() };
+    let matrix = x.transpose(&order).reshape(&if first { [k, m] } else { [m, k] });
+    (matrix, k, free_dims)
+}
+
+fn canonical(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(dims), [a, b]) = (node.op(), &node.operands[..]) else { return };
+    if dims.lhs_batch.iter().any(|&d| cx.shape(*a).dims[d] != 1) || node.shape().elements() == 0 {
+        return;
+    }
+    let mut forms: Vec<&DotDims> = cx.vocabulary.dots.iter().map(|f| &f.dims).collect();
+    forms.dedup();
+    for form in forms {
+        let ([i], [j]) = (form.lhs_contracting.as_slice(), form.rhs_contracting.as_slice()) else { continue };
+        if !form.lhs_batch.is_empty() || *i > 1 || *j > 1 || form == dims {
+            continue;
+        }
+        let (lhs, _, m) = flattened(cx.class(*a), &dims.lhs_batch, &dims.lhs_contracting, *i == 0);
+        let (rhs, _, n) = flattened(cx.class(*b), &dims.rhs_batch, &dims.rhs_contracting, *j == 0);
+        let product = Term::dot(form.clone(), node.shape().elem, lhs, rhs);
+        let shape = [vec![1; dims.lhs_batch.len()], m, n].concat();
+        out.push(product.reshape(&shape));
+    }
+}
+
+/// The matrix form of a dot: two dimensions each, one contracted.
+fn matrix_form(dims: &DotDims, a: usize, b: usize) -> bool {
+    a == 2
+        && b == 2
+        && dims.lhs_batch.is_empty()
+        && dims.lhs_contracting.len() == 1
+        && dims.rhs_contracting.len() == 1
+}
+
+fn transposed(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Transpose { perm }, [d]) = (node.op(), &node.operands[..]) else { return };
+    if *perm != [1, 0] {
+        return;
+    }
+    for n in cx.nodes(*d) {
+        let (OpKind::Dot(dims), [a, b]) = (n.op(), &n.operands[..]) else { continue };
+        if matrix_form(dims, cx.shape(*a).rank(), cx.shape(*b).rank()) {
+            let swapped = DotDims {
+                lhs_contracting: dims.rhs_contracting.clone(),
+                rhs_contracting: dims.lhs_contracting.clone(),
+                ..DotDims::default()
+            };
+            out.push(Term::dot(swapped, node.shape().elem, cx.class(*b), cx.class(*a)));
+        }
+    }
+}
+
+/// An operand in another type without loss, either way.
+fn retyped(cx: &Context<'_>, x: Id, elem: ElemType) -> Option<Term> {
+    let from = cx.shape(x).elem;
+    if from == elem {
+        return Some(cx.class(x));
+    }
+    if let Some(narrow) = narrowed(cx, x, elem) {
+        return Some(narrow);
+    }
+    preserves(from, elem).then(|| cx.class(x).convert(elem))
+}
+
+fn operand_types(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(dims), [a, b]) = (node.op(), &node.operands[..]) else { return };
+    for form in &cx.vocabulary.dots {
+        let types = (cx.shape(*a).elem, cx.shape(*b).elem);
+        // Converting an operand beyond the result would change what the product means.
+        let sound = preserves(form.lhs, form.out) && preserves(form.rhs, form.out);
+        if form.out != node.shape().elem || form.dims != *dims || types == (form.lhs, form.rhs) || !sound {
+            continue;
+        }
+        if !preserves(types.0, form.out) || !preserves(types.1, form.out) {
+            continue;
+        }
+        if let (Some(lhs), Some(rhs)) = (retyped(cx, *a, form.lhs), retyped(cx, *b, form.rhs)) {
+            out.push(Term::node(node.op().clone(), node.shape().clone(), vec![lhs, rhs]));
+        }
+    }
+}
+
+fn narrow(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Convert, [d]) = (node.op(), &node.operands[..]) else { return };
+    let (elem, wide) = (node.shape().elem, cx.shape(*d).elem);
+    if !matches!(elem, ElemType::BF16 | ElemType::F16) || wide != ElemType::F32 {
+        return;
+    }
+    for n in cx.nodes(*d) {
+        let (OpKind::Dot(_), [a, b]) = (n.op(), &n.operands[..]) else { continue };
+        let operand = |x: Id| {
+            if cx.shape(x).elem == elem { Some(cx.class(x)) } else { narrowed(cx, x, elem) }
+        };
+        if let (Some(a), Some(b)) = (operand(*a), operand(*b)) {
+            out.push(Term::node(n.op().clone(), node.shape().clone(), vec![a, b]));
+        }
+    }
+}
+
+fn convert_result(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(_), elem) = (node.op(), node.shape().elem) else { return };
+    let wanted = matches!(elem, ElemType::BF16 | ElemType::F16)
+        && cx.vocabulary.dots.iter().all(|f| f.out != elem)
+        && cx.vocabulary.dots.iter().any(|f| f.out == ElemType::F32);
+    if wanted {
+        let operands = node.operands.iter().map(|&x| cx.class(x)).collect();
+        let shape = act_hlo::Shape::new(ElemType::F32, node.shape().dims.clone());
+        out.push(Term::node(node.op().clone(), shape, operands).convert(elem));
+    }
+}
+
+fn sliced(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Slice { start, stride, .. }, [d]) = (node.op(), &node.operands[..]) else { return };
+    if stride.iter().any(|&s| s != 1) {
+        return;
+    }
+    for n in cx.nodes(*d) {
+        let (OpKind::Dot(dims), [a, b]) = (n.op(), &n.operands[..]) else { continue };
+        if !matrix_form(dims, cx.shape(*a).rank(), cx.shape(*b).rank()) {
+            continue;
+        }
+        let (m, n_dim) = (1 - dims.lhs_contracting[0], 1 - dims.rhs_contracting[0]);
+        let lens = &node.shape().dims;
+        let lhs = cx.class(*a).slice(m, start[0] as u64, lens[0]);
+        let rhs = cx.class(*b).slice(n_dim, start[1] as u64, lens[1]);
+        out.push(Term::dot(dims.clone(), node.shape().elem, lhs, rhs));
+    }
+}

@@ -1,0 +1,158 @@
+//! Values brought to the sizes that instructions take: reshapes to an instruction's rank, and cuts at its granularity.
+//! Goal-directed: only toward sizes at which some instruction has the same operator, and never on a value that fits.
+
+use super::{Context, Rule, RuleClass};
+use crate::numerics::FloatPolicy;
+use crate::phase1::language::{TensorNode, is_elementwise};
+use crate::phase1::term::Term;
+use crate::phase1::vocabulary::{Sizes, Vocabulary, key};
+use act_hlo::{Binary, OpKind};
+use egg::Id;
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule {
+        name: "rs-to-instruction",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "f(x, ..) => rs(rs'(f(x, ..))), f elementwise, rs' to the rank and the fixed inner sizes of an \
+                    instruction with f",
+        useful: has_sizes,
+        rewrite: reshape,
+    },
+    Rule {
+        name: "split-to-instruction",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "f(x, ..) => cat_d(slices of f(x, ..)), f elementwise or a matrix product, cut at the largest size \
+                    of an instruction with f",
+        useful: has_sizes,
+        rewrite: split,
+    },
+    Rule {
+        name: "dot-split-k",
+        class: RuleClass::Integer,
+        policy: FloatPolicy::Exact,
+        statement: "dot(a, b) => (dot(a1, b1) + dot(a2, b2)) + .., cut at the longest contraction of an instruction \
+                    that accumulates",
+        useful: accumulates,
+        rewrite: split_contraction,
+    },
+];
+
+/// Most pieces that one value is cut into.
+const PIECES: u64 = 64;
+
+fn has_sizes(vocabulary: &Vocabulary) -> bool {
+    vocabulary.has_sizes()
+}
+
+fn accumulates(vocabulary: &Vocabulary) -> bool {
+    vocabulary.accumulates
+}
+
+/// The sizes at which instructions have the operator of a node.
+fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> impl Iterator<Item = &'a Vec<Sizes>> + use<'a> {
+    cx.vocabulary.sizes(&key(node.op()), node.shape().elem)
+}
+
+/// The shape of this rank and these fixed inner sizes with the elements of `dims` in the same order.
+fn fitted(dims: &[u64], sizes: &[Sizes]) -> Option<Vec<u64>> {
+    let fixed: Vec<u64> =
+        sizes.iter().rev().take_while(|s| s.min == s.max).map(|s| s.max).collect::<Vec<_>>();
+    let inner: u64 = fixed.iter().product();
+    let elements: u64 = dims.iter().product();
+    if inner == 0 || elements % inner != 0 {
+        return None;
+    }
+    let open = sizes.len() - fixed.len();
+    let mut shape: Vec<u64> = fixed.into_iter().rev().collect();
+    if shape.is_empty() {
+        // Nothing is fixed: the last dimensions stay, the ones before them merge, missing ones are 1.
+        let keep = dims.len().min(sizes.len().saturating_sub(1));
+        let outer: u64 = dims[..dims.len() - keep].iter().product();
+        let mut kept = vec![1; sizes.len() - 1 - keep];
+        kept.push(outer);
+        kept.extend(&dims[dims.len() - keep..]);
+        return Some(kept);
+    }
+    let mut rest = elements / inner;
+    // Every dimension before the fixed ones is open, or fixed too when there is none.
+    if open == 0 {
+        let first = shape.first_mut()?;
+        rest = rest.checked_mul(*first)?;
+        *first = rest;
+        return Some(shape);
+    }
+    let mut full = vec![1; open - 1];
+    full.push(rest);
+    full.extend(shape);
+    Some(full)
+}
+
+fn reshape(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    if !is_elementwise(node.op()) || cx.is_constant(class) || node.shape().elements() == 0 {
+        return;
+    }
+    for sizes in sizes(cx, node) {
+        let Some(dims) = fitted(&node.shape().dims, sizes) else { continue };
+        if dims != node.shape().dims {
+            out.push(cx.class(class).reshape(&dims).reshape(&node.shape().dims));
+        }
+    }
+}
+
+fn split(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let cuts = is_elementwise(node.op()) || matches!(node.op(), OpKind::Dot(_));
+    if !cuts || cx.is_constant(class) {
+        return;
+    }
+    let dims = &node.shape().dims;
+    for sizes in sizes(cx, node) {
+        if sizes.len() != dims.len() {
+            continue;
+        }
+        let Some(d) = (0..dims.len()).find(|&d| dims[d] > sizes[d].max) else { continue };
+        let step = sizes[d].max;
+        let ragged = dims[d] % step;
+        if step == 0 || dims[d].div_ceil(step) > PIECES || (ragged != 0 && ragged < sizes[d].min) {
+            continue;
+        }
+        let pieces = (0..dims[d].div_ceil(step)).map(|k| {
+            let start = k * step;
+            cx.class(class).slice(d, start, step.min(dims[d] - start))
+        });
+        out.push(Term::concatenate(d, pieces.collect()));
+    }
+}
+
+fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(dims), [a, b]) = (node.op(), &node.operands[..]) else { return };
+    if cx.is_constant(class) || !cx.may_reassociate(node.shape().elem) {
+        return;
+    }
+    let ([i], [j]) = (dims.lhs_contracting.as_slice(), dims.rhs_contracting.as_slice()) else { return };
+    let k = cx.shape(*a).dims[*i];
+    let steps = cx
+        .vocabulary
+        .contractions
+        .iter()
+        .filter(|(form, _)| form.dims == *dims && form.out == node.shape().elem);
+    for (_, longest) in steps {
+        let step = longest.max;
+        if step == 0 || k <= step || k.div_ceil(step) > PIECES || (k % step != 0 && k % step < longest.min) {
+            continue;
+        }
+        let mut sum: Option<Term> = None;
+        for piece in 0..k.div_ceil(step) {
+            let (start, len) = (piece * step, step.min(k - piece * step));
+            let lhs = cx.class(*a).slice(*i, start, len);
+            let rhs = cx.class(*b).slice(*j, start, len);
+            let product = Term::dot(dims.clone(), node.shape().elem, lhs, rhs);
+            sum = Some(match sum {
+                None => product,
+                Some(before) => Term::binary(Binary::Add, before, product),
+            });
+        }
+        out.extend(sum);
+    }
+}

@@ -1,0 +1,241 @@
+//! Every rule is held against the reference evaluator: on random kernels that show its left side, each term it proposes
+//! must have the value of the class it is proposed for, as the rule's class promises.
+
+use super::examples::{Draw, example};
+use super::kernel;
+use crate::numerics::FloatPolicy;
+use crate::phase1::explore::{initial, proposals};
+use crate::phase1::facts::TensorGraph;
+use crate::phase1::rules::{self, Rule, RuleClass};
+use crate::phase1::term::{Kind, Term};
+use crate::phase1::vocabulary::Vocabulary;
+use act_hlo::compare::compare;
+use act_hlo::random::{SplitMix64, Values, random_literal};
+use act_hlo::{Graph, Literal, NodeId, OpKind, eval};
+use act_isa::Isa;
+use egg::Id;
+use std::collections::BTreeMap;
+
+const CASES: u64 = 60;
+
+/// A description that has every operator which a rule may aim at, at small sizes.
+const EVERYTHING: &str = r#"
+isa everything
+hbm m: 1 MiB
+buffer f: f32[64, 64 | ]
+buffer i: s32[64, 64 | ]
+buffer b: s8[64, 64 | ]
+instr product_f alpha(m: 1..2, n: 1..2, k: 1..2) beta(p, q, r) {
+  in f[p :+ m, 0 :+ k]
+  in f[q :+ k, 0 :+ n]
+  in f[r :+ m, 0 :+ n]
+  out f[r :+ m, 0 :+ n]
+  cost 1
+  computation {
+    x = f32[m, k] parameter(0)
+    y = f32[k, n] parameter(1)
+    z = f32[m, n] parameter(2)
+    d = f32[m, n] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ROOT s = f32[m, n] add(d, z)
+  }
+}
+instr product_t alpha(m: 1..2, n: 1..2, k: 1..2) beta(p, q, r) {
+  in f[p :+ k, 0 :+ m]
+  in f[q :+ k, 0 :+ n]
+  out f[r :+ m, 0 :+ n]
+  cost 1
+  computation {
+    x = f32[k, m] parameter(0)
+    y = f32[k, n] parameter(1)
+    ROOT d = f32[m, n] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  }
+}
+instr product_i alpha(m: 1..2, n: 1..2, k: 1..2) beta(p, q, r) {
+  in b[p :+ m, 0 :+ k]
+  in b[q :+ k, 0 :+ n]
+  in i[r :+ m, 0 :+ n]
+  out i[r :+ m, 0 :+ n]
+  cost 1
+  computation {
+    x = s8[m, k] parameter(0)
+    y = s8[k, n] parameter(1)
+    z = s32[m, n] parameter(2)
+    d = s32[m, n] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ROOT s = s32[m, n] add(d, z)
+  }
+}
+instr fill alpha() beta(r) {
+  out b[r :+ 2, 0 :+ 2]
+  cost 1
+  computation {
+    zero = s8[] constant(0)
+    ROOT y = s8[2, 2] broadcast(zero), dimensions={}
+  }
+}
+instr pointwise alpha(m: 1..2) beta(p, r) {
+  in f[p :+ m, 0 :+ 4]
+  out f[r :+ m, 0 :+ 4]
+  cost 1
+  computation {
+    x = f32[m, 4] parameter(0)
+    low = f32[] constant(-128)
+    high = f32[] constant(127)
+    c = f32[m, 4] clamp(low, x, high)
+    e = f32[m, 4] exponential(c)
+    zero = f32[] constant(0)
+    s = f32[m] reduce(e, zero), dimensions={1}, to_apply=add
+    t = f32[m] reduce(e, zero), dimensions={1}, to_apply=maximum
+    st = f32[m] multiply(s, t)
+    w = f32[m, 4] broadcast(st), dimensions={0}
+    q = f32[m, 4] divide(e, w)
+    u = f32[m, 4] maximum(q, x)
+    v = f32[m, 4] minimum(u, x)
+    k = s32[m, 4] convert(v)
+    ROOT y = f32[m, 4] convert(k)
+  }
+}
+"#;
+
+fn vocabulary() -> Vocabulary {
+    Vocabulary::of(&Isa::parse(EVERYTHING, "everything.taidl").unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// A class or term of the initial e-graph as a graph node.
+struct Rebuild<'a> {
+    egraph: &'a TensorGraph,
+    graph: Graph,
+    known: BTreeMap<Id, NodeId>,
+}
+
+impl Rebuild<'_> {
+    fn class(&mut self, id: Id) -> NodeId {
+        let id = self.egraph.find(id);
+        if let Some(&node) = self.known.get(&id) {
+            return node;
+        }
+        // Constants may have a node that refers to itself through an equal one; leaves come first.
+        let mut nodes: Vec<_> = self.egraph[id].nodes.iter().collect();
+        nodes.sort_by_key(|n| n.operands.len());
+        let node = nodes[0];
+        let operands: Vec<NodeId> = node.operands.iter().map(|&o| self.class(o)).collect();
+        let op = self.egraph.analysis.concrete(node.op());
+        let built = self.graph.add_declared(op, &operands, Some(node.shape()));
+        let built = built.unwrap_or_else(|e| panic!("{e}"));
+        self.known.insert(id, built);
+        built
+    }
+
+    fn term(&mut self, term: &Term) -> NodeId {
+        let built = match &term.kind {
+            Kind::Class(id) => {
+                let node = self.class(*id);
+                assert_eq!(*self.graph.shape(node), term.shape);
+                return node;
+            }
+            Kind::Splat(scalar) => {
+                let scalar = self.graph.add(OpKind::Constant(scalar.clone()), &[]);
+                let scalar = scalar.unwrap_or_else(|e| panic!("{e}"));
+                let op = OpKind::Broadcast { dims: Vec::new() };
+                self.graph.add_declared(op, &[scalar], Some(&term.shape))
+            }
+            Kind::Node(op, operands) => {
+                let operands: Vec<NodeId> = operands.iter().map(|t| self.term(t)).collect();
+                let op = self.egraph.analysis.concrete(op);
+                self.graph.add_declared(op, &operands, Some(&term.shape))
+            }
+        };
+        built.unwrap_or_else(|e| panic!("{term:?}: {e}"))
+    }
+}
+
+fn same_bits(a: &Literal, b: &Literal) -> bool {
+    a.shape() == b.shape()
+        && (0..a.shape().elements()).all(|i| {
+            let nan = |bytes| act_isa::constant::float_value(a.elem(), bytes).is_some_and(f64::is_nan);
+            let (x, y) = (a.element_bytes(i), b.element_bytes(i));
+            x == y || (nan(x) && nan(y))
+        })
+}
+
+/// Runs one rule on one kernel; gives how many terms were compared.
+fn check(rule: &'static Rule, text: &str, seed: u64, vocabulary: &Vocabulary) -> usize {
+    let kernel = kernel(text);
+    let policy = rule.policy.max(FloatPolicy::Xla);
+    let (egraph, classes) = initial(&kernel, policy);
+    let proposed = proposals(&egraph, &[rule], vocabulary, policy);
+    let mut known = BTreeMap::new();
+    for (id, class) in kernel.graph.ids().zip(&classes) {
+        known.entry(egraph.find(*class)).or_insert(id);
+    }
+    let mut rebuild = Rebuild { egraph: &egraph, graph: kernel.graph.clone(), known };
+    let first = rebuild.graph.roots().len();
+    for (_, class, term) in &proposed {
+        let (left, right) = (rebuild.class(*class), rebuild.term(term));
+        rebuild.graph.add_root(left).unwrap_or_else(|e| panic!("{e}"));
+        rebuild.graph.add_root(right).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let exact = matches!(rule.class, RuleClass::Exact);
+    for values in [Values::Small, Values::Full, Values::Special] {
+        // Float algebra is no law of NaN, infinities and cancellation.
+        if values != Values::Small && !exact {
+            continue;
+        }
+        let mut rng = SplitMix64::new(seed);
+        let params: Vec<_> = rebuild.graph.params().to_vec();
+        let inputs: Vec<Literal> =
+            params.iter().map(|&p| random_literal(&mut rng, rebuild.graph.shape(p), values)).collect();
+        let results = eval(&rebuild.graph, &inputs).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        for (pair, (_, _, term)) in results[first..].chunks(2).zip(&proposed) {
+            let float = pair[0].elem().is_float();
+            let equal = match rule.class {
+                RuleClass::Exact => same_bits(&pair[0], &pair[1]),
+                RuleClass::Conditional if rule.policy == FloatPolicy::Exact => same_bits(&pair[0], &pair[1]),
+                RuleClass::Integer if !float => same_bits(&pair[0], &pair[1]),
+                _ => compare(&pair[0], &pair[1]).within_roundings(),
+            };
+            assert!(equal, "{}\n{text}\n{term:?}\n{:?}\n{:?}", rule.name, pair[0], pair[1]);
+        }
+    }
+    proposed.len()
+}
+
+#[test]
+fn every_rule_is_sound_on_random_kernels() {
+    let vocabulary = vocabulary();
+    for rule in rules::all() {
+        let mut compared = 0;
+        for seed in 0..CASES {
+            let text = example(rule.name, &mut Draw::new(seed));
+            compared += check(rule, &text, seed, &vocabulary);
+        }
+        assert!(compared >= 10, "{} fired {compared} times on its examples", rule.name);
+    }
+}
+
+/// All rules together on all examples: whatever they make equal, the analysis sees no contradiction.
+#[test]
+fn saturation_never_contradicts_itself() {
+    let vocabulary = vocabulary();
+    for rule in rules::all() {
+        for seed in 0..6 {
+            let kernel = kernel(&example(rule.name, &mut Draw::new(seed)));
+            for policy in [FloatPolicy::Exact, FloatPolicy::Xla, FloatPolicy::Fast] {
+                let on: Vec<&'static Rule> =
+                    rules::all().into_iter().filter(|r| r.policy <= policy).collect();
+                let (egraph, classes) = initial(&kernel, policy);
+                let done =
+                    crate::phase1::explore::saturate(egraph, classes, &on, &vocabulary, policy, 6, 4000);
+                assert_eq!(done.egraph.analysis.clash(), None, "{}", rule.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn rule_names_are_distinct_and_integer_rules_leave_floats_alone_by_default() {
+    let all = rules::all();
+    for (k, rule) in all.iter().enumerate() {
+        assert!(all[..k].iter().all(|other| other.name != rule.name), "{}", rule.name);
+        assert!(rule.class != RuleClass::FloatAlgebra || rule.policy > FloatPolicy::Exact, "{}", rule.name);
+    }
+}

@@ -1,0 +1,160 @@
+//! What the instructions of a description compute with: rewrites that would only produce other operators are left out
+//! (the rule filter of the ACT paper, appendix B.3), and goal-directed rules aim at what stands here.
+
+use act_hlo::{Binary, DotDims, ElemType, OpKind};
+use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, SymConst, SymOp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The lengths that a dimension takes over all attributes of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sizes {
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+}
+
+/// The two-dimensional product of an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DotForm {
+    pub(crate) dims: DotDims,
+    pub(crate) lhs: ElemType,
+    pub(crate) rhs: ElemType,
+    pub(crate) out: ElemType,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Vocabulary {
+    ops: BTreeSet<(String, ElemType)>,
+    /// Result sizes of an operator in some instruction, by operator.
+    sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
+    /// Lengths of the contracted dimension per product that is added to another value.
+    pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
+    pub(crate) dots: BTreeSet<DotForm>,
+    /// Literal bounds of clamps: (low, high), both scalars of the clamp's type.
+    pub(crate) clamps: BTreeSet<(act_hlo::Literal, act_hlo::Literal)>,
+    /// Some instruction adds a product to another value.
+    pub(crate) accumulates: bool,
+}
+
+/// The operator as far as coverage is concerned: `reduce maximum` is not `reduce add`.
+pub(crate) fn key<D, C>(op: &OpKind<D, C>) -> String {
+    match op {
+        OpKind::Reduce { combiner, .. } => format!("reduce {}", combiner.name()),
+        other => other.name().to_owned(),
+    }
+}
+
+impl Vocabulary {
+    pub(crate) fn of(isa: &Isa) -> Vocabulary {
+        let mut vocabulary = Vocabulary::default();
+        for instr in &isa.instrs {
+            vocabulary.read(instr);
+        }
+        vocabulary
+    }
+
+    fn read(&mut self, instr: &Instr) {
+        let computation = &instr.computation;
+        for stmt in &computation.stmts {
+            self.ops.insert((key(&stmt.op), stmt.elem));
+            let dims: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
+            if let Some(dims) = dims {
+                self.sizes.entry((key(&stmt.op), stmt.elem)).or_default().insert(dims);
+            }
+            let operand = |k: usize| stmt.operands.get(k).and_then(|&o| computation.stmts.get(o));
+            match &stmt.op {
+                OpKind::Dot(dims) => {
+                    if let (Some(lhs), Some(rhs)) = (operand(0), operand(1)) {
+                        self.dots.insert(DotForm {
+                            dims: dims.clone(),
+                            lhs: lhs.elem,
+                            rhs: rhs.elem,
+                            out: stmt.elem,
+                        });
+                    }
+                }
+                OpKind::Clamp => {
+                    let bound =
+                        |k| operand(k).and_then(|s| literal(&s.op, &s.operands, computation, stmt.elem));
+                    if let (Some(low), Some(high)) = (bound(0), bound(2)) {
+                        self.clamps.insert((low, high));
+                    }
+                }
+                OpKind::Binary(Binary::Add) => {
+                    let product =
+                        |k| operand(k).is_some_and(|s: &act_isa::Stmt| matches!(s.op, OpKind::Dot(_)));
+                    self.accumulates |= product(0) || product(1);
+                    for k in 0..2 {
+                        self.contractions.extend(operand(k).and_then(|s| contraction(instr, s)));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Sizes at which instructions have an operator.
+    pub(crate) fn sizes(&self, key: &str, elem: ElemType) -> impl Iterator<Item = &Vec<Sizes>> + use<'_> {
+        self.sizes.get(&(key.to_owned(), elem)).into_iter().flatten()
+    }
+
+    pub(crate) fn has_sizes(&self) -> bool {
+        !self.sizes.is_empty()
+    }
+
+    pub(crate) fn has(&self, key: &str, elem: ElemType) -> bool {
+        self.ops.contains(&(key.to_owned(), elem))
+    }
+
+    /// Whether an instruction contains the operator for some type.
+    pub(crate) fn names(&self, key: &str) -> bool {
+        self.ops.iter().any(|(k, _)| k == key)
+    }
+}
+
+/// A product and the lengths of its contracted dimension.
+fn contraction(instr: &Instr, stmt: &act_isa::Stmt) -> Option<(DotForm, Sizes)> {
+    let OpKind::Dot(dims) = &stmt.op else { return None };
+    let operand = |k: usize| instr.computation.stmts.get(*stmt.operands.get(k)?);
+    let (lhs, rhs) = (operand(0)?, operand(1)?);
+    let [i] = dims.lhs_contracting.as_slice() else { return None };
+    let lengths = sizes(lhs.dims.get(*i)?, &instr.alpha)?;
+    let form = DotForm { dims: dims.clone(), lhs: lhs.elem, rhs: rhs.elem, out: stmt.elem };
+    Some((form, lengths))
+}
+
+/// Bounds of a size that is a product or sum of attributes; `None` where it is no such thing.
+fn sizes(expr: &Expr, alpha: &[AttrDecl]) -> Option<Sizes> {
+    let both = |a: &Expr, b: &Expr, f: fn(u64, u64) -> Option<u64>| {
+        let (a, b) = (sizes(a, alpha)?, sizes(b, alpha)?);
+        Some(Sizes { min: f(a.min, b.min)?, max: f(a.max, b.max)? })
+    };
+    match expr {
+        Expr::Int(v) => u64::try_from(*v).ok().map(|v| Sizes { min: v, max: v }),
+        Expr::Alpha(k) => match alpha.get(usize::from(*k))?.kind {
+            AttrKind::Int { min, max } => {
+                Some(Sizes { min: u64::try_from(min).ok()?, max: u64::try_from(max).ok()? })
+            }
+            AttrKind::F32 => None,
+        },
+        Expr::Add(a, b) => both(a, b, u64::checked_add),
+        Expr::Mul(a, b) => both(a, b, u64::checked_mul),
+        _ => None,
+    }
+}
+
+fn literal(
+    op: &SymOp,
+    operands: &[usize],
+    computation: &Computation,
+    elem: ElemType,
+) -> Option<act_hlo::Literal> {
+    match op {
+        OpKind::Constant(SymConst::Literal(literal)) => literal.splat_value(),
+        OpKind::Constant(SymConst::Int(Expr::Int(v))) => act_isa::constant::int_scalar(elem, *v).ok(),
+        OpKind::Broadcast { .. } => {
+            let from = computation.stmts.get(*operands.first()?)?;
+            literal(&from.op, &from.operands, computation, elem)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,70 @@
+//! The shared library itself: what it exports, and what it says in a process where there is no XLA library to
+//! run on.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use pjrt_abi::args::{PluginAttributesArgs, PluginInitializeArgs};
+use pjrt_abi::caller::{Client, call, string_option};
+use pjrt_abi::{ApiRef, ErrorCode};
+
+/// The library that was built with this test.
+fn path() -> PathBuf {
+    let test = std::env::current_exe().expect("a running program has a path");
+    test.parent().expect("it lies in a directory").join("libact_pjrt.so")
+}
+
+fn api() -> ApiRef {
+    pjrt_abi::load(&path()).expect("our library is a PJRT library")
+}
+
+/// What is said of this library.
+fn create_on(xla_plugin: &str) -> String {
+    // SAFETY: the option is well-formed.
+    let error = unsafe { Client::create(api(), &[string_option("xla_plugin", xla_plugin)]) }.unwrap_err();
+    assert_eq!(error.code, ErrorCode::FailedPrecondition as i32);
+    error.message
+}
+
+// One test, as the environment is the process's: nothing else may read it while it is changed.
+#[test]
+fn every_function_tells_what_is_missing() {
+    // SAFETY: the other test reads no variable of this name.
+    unsafe { std::env::set_var("ACT_XLA_PLUGIN", "no/such/plugin.so") };
+    let absent = create_on("");
+    assert!(absent.contains("act-pjrt's wheel carries this library"), "{absent}");
+    let absent = create_on("another/plugin.so");
+    assert!(
+        absent.contains("another/plugin.so: no such file") && absent.contains("ACT_XLA_PLUGIN"),
+        "{absent}"
+    );
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let broken = create_on(manifest);
+    assert!(broken.contains(manifest) && broken.contains("cannot be loaded"), "{broken}");
+
+    // SAFETY: the structs are filled in.
+    unsafe {
+        let attributes = call(api(), &mut PluginAttributesArgs::new()).unwrap_err();
+        assert!(attributes.message.contains("no/such/plugin.so: no such file"), "{attributes}");
+        call(api(), &mut PluginInitializeArgs::new()).unwrap();
+    }
+    assert_eq!(api().extensions().count(), 0);
+}
+
+#[test]
+fn nothing_but_the_interface_is_exported() {
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(path()).output();
+    let listing = String::from_utf8(output.expect("binutils come with the linker").stdout).unwrap();
+    let mut names: Vec<&str> = listing.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    names.sort_unstable();
+    let expected = [
+        "GetPjrtApi",
+        "act_ffi_register",
+        "act_last_run_json",
+        "act_python_callback_set",
+        "act_regions_json",
+        "act_state_json",
+        "act_string_free",
+    ];
+    assert_eq!(names, expected);
+}
