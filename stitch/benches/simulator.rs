@@ -36,28 +36,39 @@ fn matmul(isa: &Isa, n: i64) -> LoopProgram {
     // Tile (i, k) of the left operand lies at row (i·tiles + k)·16, tile k of the right one behind all of them.
     let behind = half * tiles * DIM;
     let left = [(I, tiles * DIM), (K, DIM)];
-    let load_left = instr(isa, "mvin", &[DIM, DIM, n], vec![
-        hbm(Space::Operand(0), &[(I, DIM * n), (K, DIM), (H, half * DIM * n)]),
-        on_chip(0, &left),
-    ]);
-    let load_right = instr(isa, "mvin", &[DIM, DIM, n], vec![
-        hbm(Space::Operand(1), &[(J, DIM), (K, DIM * n)]),
-        on_chip(behind, &[(K, DIM)]),
-    ]);
-    let first = instr(isa, "matmul", &[DIM, DIM, DIM], vec![
-        on_chip(0, &left[..1]),
-        on_chip(behind, &[]),
-        on_chip(0, &[]),
-    ]);
-    let rest = instr(isa, "matmul_acc", &[DIM, DIM, DIM], vec![
-        on_chip(DIM, &left),
-        on_chip(behind + DIM, &[(K, DIM)]),
-        on_chip(0, &[]),
-    ]);
-    let store = instr(isa, "mvout_acc", &[DIM, DIM, 4 * n], vec![
-        on_chip(0, &[]),
-        hbm(Space::Result(0), &[(I, 4 * DIM * n), (J, 4 * DIM), (H, 4 * half * DIM * n)]),
-    ]);
+    let load_left = instr(
+        isa,
+        "mvin",
+        &[DIM, DIM, n],
+        vec![hbm(Space::Operand(0), &[(I, DIM * n), (K, DIM), (H, half * DIM * n)]), on_chip(0, &left)],
+    );
+    let load_right = instr(
+        isa,
+        "mvin",
+        &[DIM, DIM, n],
+        vec![hbm(Space::Operand(1), &[(J, DIM), (K, DIM * n)]), on_chip(behind, &[(K, DIM)])],
+    );
+    let first = instr(
+        isa,
+        "matmul",
+        &[DIM, DIM, DIM],
+        vec![on_chip(0, &left[..1]), on_chip(behind, &[]), on_chip(0, &[])],
+    );
+    let rest = instr(
+        isa,
+        "matmul_acc",
+        &[DIM, DIM, DIM],
+        vec![on_chip(DIM, &left), on_chip(behind + DIM, &[(K, DIM)]), on_chip(0, &[])],
+    );
+    let store = instr(
+        isa,
+        "mvout_acc",
+        &[DIM, DIM, 4 * n],
+        vec![
+            on_chip(0, &[]),
+            hbm(Space::Result(0), &[(I, 4 * DIM * n), (J, 4 * DIM), (H, 4 * half * DIM * n)]),
+        ],
+    );
     let rows = nest(I, half, vec![first, nest(K, tiles - 1, vec![rest]), store]);
     let columns = nest(J, tiles, vec![nest(K, tiles, vec![load_right]), rows]);
     let bytes = (n * n) as u64;

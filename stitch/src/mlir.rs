@@ -1,11 +1,11 @@
 //! MLIR as this crate uses it: a context with six dialects, parsing with messages kept, the lowering to the LLVM
 //! dialect. Knows neither accelerators nor what the modules mean.
 
+use melior::Context;
 use melior::diagnostic::DiagnosticSeverity;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationRef, WalkOrder, WalkResult};
 use melior::pass::{Pass, PassManager};
-use melior::Context;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -77,7 +77,8 @@ impl Session {
     pub(crate) fn lower_to_llvm(&self, module: &mut Module<'_>) -> Result<(), MlirError> {
         let passes = PassManager::new(&self.context);
         for create in [
-            mlir_sys::mlirCreateConversionSCFToControlFlowPass as unsafe extern "C" fn() -> mlir_sys::MlirPass,
+            mlir_sys::mlirCreateConversionSCFToControlFlowPass
+                as unsafe extern "C" fn() -> mlir_sys::MlirPass,
             mlir_sys::mlirCreateConversionArithToLLVMConversionPass,
             mlir_sys::mlirCreateConversionConvertControlFlowToLLVMPass,
             mlir_sys::mlirCreateConversionConvertFuncToLLVMPass,

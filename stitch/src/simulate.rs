@@ -110,7 +110,8 @@ impl Executable {
                 }
             }
         }
-        let executed = natives.iter().map(|(kind, _)| counters::Executed::of(isa, kind)).collect::<Result<_, _>>()?;
+        let executed =
+            natives.iter().map(|(kind, _)| counters::Executed::of(isa, kind)).collect::<Result<_, _>>()?;
         Ok(Executable {
             _jit: jit,
             entry,
@@ -253,5 +254,9 @@ fn check_count(what: &'static str, expected: usize, got: usize) -> Result<(), Ru
 }
 
 fn check_size(what: &'static str, index: usize, expected: u64, got: usize) -> Result<(), RunError> {
-    if expected == got as u64 { Ok(()) } else { Err(RunError::Size { what, index, expected, got: got as u64 }) }
+    if expected == got as u64 {
+        Ok(())
+    } else {
+        Err(RunError::Size { what, index, expected, got: got as u64 })
+    }
 }

@@ -263,7 +263,9 @@ impl Tensors<'_> {
         let ints = [lhs.elem, rhs.elem, wide].map(ElemType::is_int);
         // f32 operands of a sum in f64 would lose their denormals to the processor's mode.
         let doubles = [lhs.elem, rhs.elem, elem].map(|e| e == ElemType::F64);
-        if (floats.contains(&false) && ints.contains(&false)) || (doubles.contains(&true) && doubles.contains(&false)) {
+        if (floats.contains(&false) && ints.contains(&false))
+            || (doubles.contains(&true) && doubles.contains(&false))
+        {
             return Err(unsupported(self.graph, node));
         }
         let size = |dims: &[u64], which: &[usize]| which.iter().map(|&d| dims[d]).collect::<Vec<u64>>();
@@ -286,7 +288,8 @@ impl Tensors<'_> {
         self.nest(&size(lhs_dims, &dims.lhs_batch), |this, batch| {
             this.nest(&rows_outer, |this, row_outer| {
                 // Full blocks, then what is left.
-                for (start, blocks, height) in [(0, rows / ROWS, ROWS), (rows / ROWS * ROWS, 1, rows % ROWS)] {
+                for (start, blocks, height) in [(0, rows / ROWS, ROWS), (rows / ROWS * ROWS, 1, rows % ROWS)]
+                {
                     if height == 0 {
                         continue;
                     }
@@ -301,7 +304,8 @@ impl Tensors<'_> {
                                 }
                                 this.nest(&[chunks], |this, chunk| {
                                     let column = Index::constant(start as i64).plus(width as i64, &chunk[0]);
-                                    let at = At { batch, row_outer, row: &row, column_outer, column: &column };
+                                    let at =
+                                        At { batch, row_outer, row: &row, column_outer, column: &column };
                                     this.dot_block(&plan, &at, height, width)
                                 })?;
                             }
@@ -466,11 +470,8 @@ fn open_fold(code: &mut Code, len: u64, types: &[String], init: &[Value]) -> (Va
         bindings.join(", "),
         types.join(", "),
     ));
-    let results = if init.len() == 1 {
-        vec![result]
-    } else {
-        (0..init.len() as u32).map(|k| result.part(k)).collect()
-    };
+    let results =
+        if init.len() == 1 { vec![result] } else { (0..init.len() as u32).map(|k| result.part(k)).collect() };
     (iv, names, results)
 }
 

@@ -73,10 +73,10 @@ macro_rules! table {
 }
 
 table! { UNARY_F32: extern "C" fn(f32) -> f32 = unary_f32 of Unary::ALL;
-    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 }
+0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 }
 table! { UNARY_F64: extern "C" fn(f64) -> f64 = unary_f64 of Unary::ALL;
-    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 }
+0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 }
 table! { BINARY_F32: extern "C" fn(f32, f32) -> f32 = binary_f32 of Binary::ALL;
-    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 }
+0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 }
 table! { BINARY_F64: extern "C" fn(f64, f64) -> f64 = binary_f64 of Binary::ALL;
-    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 }
+0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 }

@@ -42,5 +42,7 @@ fn read() -> u32 {
 fn write(mode: u32) {
     // SAFETY: no reserved bit is set: `mode` is MODE or what `read` gave. No Rust floating-point code runs between
     // `enter` and the drop but the functions that generated code calls, which are exact about denormals themselves.
-    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, preserves_flags, readonly)) };
+    unsafe {
+        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, preserves_flags, readonly))
+    };
 }

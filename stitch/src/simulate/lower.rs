@@ -13,7 +13,9 @@ use crate::stitched::{HOST_COPY, Interface, KERNEL, interface, kernel};
 use act_isa::{AttrVal, InstrId, Isa, Position};
 use melior::Context;
 use melior::dialect::{arith, func};
-use melior::ir::attribute::{DenseI64ArrayAttribute, FlatSymbolRefAttribute, IntegerAttribute, StringAttribute};
+use melior::ir::attribute::{
+    DenseI64ArrayAttribute, FlatSymbolRefAttribute, IntegerAttribute, StringAttribute,
+};
 use melior::ir::operation::{OperationLike, OperationRef};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockLike, Module, RegionLike, Value as MlirValue};
@@ -59,8 +61,10 @@ pub(crate) fn lower(session: &Session, isa: &Isa, module: &mut Module<'_>) -> Re
         list: Vec::new(),
         text: String::new(),
     };
-    natives.scopes =
-        Scopes { hbm: natives.shared.scope(), buffers: isa.buffers.iter().map(|_| natives.shared.scope()).collect() };
+    natives.scopes = Scopes {
+        hbm: natives.shared.scope(),
+        buffers: isa.buffers.iter().map(|_| natives.shared.scope()).collect(),
+    };
     let sites = rewrite(session.context(), module, &mut natives)?;
     let text = natives.module_text(&interface);
     let support = session.parse(&text)?;
@@ -208,7 +212,8 @@ fn host_copy(
         if let (Some(source), Some(target)) = (vars.emit(code, &source), vars.emit(code, &target)) {
             let (source, target) = (code.pointer(from, source), code.pointer(to, target));
             let ty = format!("i{}", 8 * elem_bytes);
-            let value = code.op(format_args!("llvm.load {source} {{alignment = 1 : i64}} : !llvm.ptr -> {ty}"));
+            let value =
+                code.op(format_args!("llvm.load {source} {{alignment = 1 : i64}} : !llvm.ptr -> {ty}"));
             code.line(format_args!("llvm.store {value}, {target} {{alignment = 1 : i64}} : {ty}, !llvm.ptr"));
         }
         for _ in 0..loops {

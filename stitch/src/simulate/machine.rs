@@ -81,8 +81,14 @@ impl Machine {
         }
         let mut addresses: Vec<u64> = blocks.iter_mut().map(Block::address).collect();
         let workspace = addresses.pop().unwrap_or(0);
-        let mut words =
-            vec![0, 0, segments.as_mut_ptr() as u64, segments.len() as u64, workspace, counts.as_mut_ptr() as u64];
+        let mut words = vec![
+            0,
+            0,
+            segments.as_mut_ptr() as u64,
+            segments.len() as u64,
+            workspace,
+            counts.as_mut_ptr() as u64,
+        ];
         words.extend(addresses);
         Machine { words, counts, _segments: segments, blocks }
     }

@@ -189,13 +189,15 @@ pub(crate) fn instruction(
     let graph = instr
         .instantiate(isa, alpha)
         .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
-    let alpha_ints =
-        instr.alpha_env(alpha).map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
+    let alpha_ints = instr
+        .alpha_env(alpha)
+        .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
     let registers = isa.register_values();
     let env = Env { alpha: &alpha_ints, beta: &[], registers: &registers };
     let Head { mut code, machine, site, arguments } = open_function(name, number, instr.beta.len());
 
-    let mut checker = Checker { isa, instr, env, machine, beta: &arguments, conditions: Vec::new(), checks: Vec::new() };
+    let mut checker =
+        Checker { isa, instr, env, machine, beta: &arguments, conditions: Vec::new(), checks: Vec::new() };
     let located = checker.all(&mut code)?;
     let Checker { conditions, checks, .. } = checker;
 
@@ -342,8 +344,17 @@ fn reads(graph: &Graph, root: NodeId) -> Vec<(usize, bool)> {
 /// A slice whose start is in registers.
 enum Located {
     /// Start per access dimension.
-    OnChip { buffer: usize, bytes_per_step: Vec<i64>, start: Vec<Value>, elem: ElemType, strides: Vec<i64> },
-    Hbm { address: Value, strides: Vec<i64> },
+    OnChip {
+        buffer: usize,
+        bytes_per_step: Vec<i64>,
+        start: Vec<Value>,
+        elem: ElemType,
+        strides: Vec<i64>,
+    },
+    Hbm {
+        address: Value,
+        strides: Vec<i64>,
+    },
 }
 
 fn place(tensors: &mut Tensors<'_>, machine: Value, located: &Located, scopes: &Scopes) -> Memory {
@@ -433,11 +444,13 @@ impl Checker<'_> {
         slice: &BufferSlice,
         position: Position,
     ) -> Result<Located, LowerError> {
-        let buffer = self.isa.buffers.get(usize::from(slice.buffer.0)).ok_or_else(|| self.malformed(position))?;
+        let buffer =
+            self.isa.buffers.get(usize::from(slice.buffer.0)).ok_or_else(|| self.malformed(position))?;
         let dims: Vec<u64> = buffer.access.iter().chain(&buffer.unit).copied().collect();
         let elem = buffer.elem;
         let whole = Shape::new(elem, dims);
-        let strides: Vec<i64> = whole.row_major_strides().iter().map(|&s| (s * elem.bytes()) as i64).collect();
+        let strides: Vec<i64> =
+            whole.row_major_strides().iter().map(|&s| (s * elem.bytes()) as i64).collect();
         if slice.start.len() != buffer.access.len() || slice.len.len() != buffer.access.len() {
             return Err(self.malformed(position));
         }
@@ -460,7 +473,13 @@ impl Checker<'_> {
             starts.push(start);
         }
         let bytes_per_step = strides[..buffer.access.len()].to_vec();
-        Ok(Located::OnChip { buffer: usize::from(slice.buffer.0), bytes_per_step, start: starts, elem, strides })
+        Ok(Located::OnChip {
+            buffer: usize::from(slice.buffer.0),
+            bytes_per_step,
+            start: starts,
+            elem,
+            strides,
+        })
     }
 
     fn hbm(
@@ -523,7 +542,9 @@ impl Checker<'_> {
             let value = e.eval(self.env).map_err(|_| overflow())?;
             return Ok(Bounded { value: code.const_i64(value), low: value.into(), high: value.into() });
         }
-        let mut both = |a: &Expr, b: &Expr| Ok::<_, LowerError>((self.expr(code, a, position)?, self.expr(code, b, position)?));
+        let mut both = |a: &Expr, b: &Expr| {
+            Ok::<_, LowerError>((self.expr(code, a, position)?, self.expr(code, b, position)?))
+        };
         let result = match e {
             Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) => return Err(overflow()),
             Expr::Beta(k) => {
@@ -659,8 +680,12 @@ fn is_multiple(code: &mut Code, value: Value, align: u64) -> Value {
 /// Whether two bytes of a window have one address, or cannot be seen not to have: each stride must step over all that
 /// the smaller ones reach.
 fn overlaps_itself(lens: &[i64], strides: &[i64]) -> bool {
-    let mut long: Vec<(u64, i64)> =
-        lens.iter().zip(strides).filter(|(len, _)| **len > 1).map(|(&len, s)| (s.unsigned_abs(), len)).collect();
+    let mut long: Vec<(u64, i64)> = lens
+        .iter()
+        .zip(strides)
+        .filter(|(len, _)| **len > 1)
+        .map(|(&len, s)| (s.unsigned_abs(), len))
+        .collect();
     long.sort_unstable();
     let mut reach = 1u128;
     !lens.contains(&0)

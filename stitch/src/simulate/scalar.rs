@@ -81,9 +81,16 @@ pub(crate) fn constant(code: &mut Code, elem: ElemType, bytes: &[u8], lanes: u64
 }
 
 /// Loads `lanes` adjacent elements. `alias` is the attribute text that says what the access cannot alias.
-pub(crate) fn load(code: &mut Code, elem: ElemType, pointer: Value, lanes: u64, alias: &str) -> Result<Value> {
+pub(crate) fn load(
+    code: &mut Code,
+    elem: ElemType,
+    pointer: Value,
+    lanes: u64,
+    alias: &str,
+) -> Result<Value> {
     let memory = lanes_of(memory_type(elem)?, lanes);
-    let raw = code.op(format_args!("llvm.load {pointer} {{alignment = 1 : i64{alias}}} : !llvm.ptr -> {memory}"));
+    let raw =
+        code.op(format_args!("llvm.load {pointer} {{alignment = 1 : i64{alias}}} : !llvm.ptr -> {memory}"));
     Ok(match elem {
         ElemType::Pred => {
             let zero = splat(code, 0, "i8", lanes);
@@ -105,7 +112,9 @@ pub(crate) fn load(code: &mut Code, elem: ElemType, pointer: Value, lanes: u64, 
 fn to_memory(code: &mut Code, elem: ElemType, value: Value, lanes: u64) -> Result<Value> {
     let memory = lanes_of(memory_type(elem)?, lanes);
     Ok(match elem {
-        ElemType::Pred => code.op(format_args!("arith.extui {value} : {} to {memory}", lanes_of("i1", lanes))),
+        ElemType::Pred => {
+            code.op(format_args!("arith.extui {value} : {} to {memory}", lanes_of("i1", lanes)))
+        }
         ElemType::BF16 => {
             let wide = lanes_of("i32", lanes);
             let bits = code.op(format_args!("arith.bitcast {value} : {} to {wide}", lanes_of("f32", lanes)));
@@ -113,7 +122,9 @@ fn to_memory(code: &mut Code, elem: ElemType, value: Value, lanes: u64) -> Resul
             let high = code.op(format_args!("arith.shrui {bits}, {sixteen} : {wide}"));
             code.op(format_args!("arith.trunci {high} : {wide} to {memory}"))
         }
-        ElemType::F16 => code.op(format_args!("arith.truncf {value} : {} to {memory}", lanes_of("f32", lanes))),
+        ElemType::F16 => {
+            code.op(format_args!("arith.truncf {value} : {} to {memory}", lanes_of("f32", lanes)))
+        }
         _ => value,
     })
 }
@@ -129,7 +140,9 @@ pub(crate) fn store(
 ) -> Result<()> {
     let memory = lanes_of(memory_type(elem)?, lanes);
     let raw = to_memory(code, elem, value, lanes)?;
-    code.line(format_args!("llvm.store {raw}, {pointer} {{alignment = 1 : i64{alias}}} : {memory}, !llvm.ptr"));
+    code.line(format_args!(
+        "llvm.store {raw}, {pointer} {{alignment = 1 : i64{alias}}} : {memory}, !llvm.ptr"
+    ));
     Ok(())
 }
 
@@ -346,11 +359,8 @@ fn divide(code: &mut Code, op: Binary, elem: ElemType, ty: &str, a: Value, b: Va
     let minus_one = splat(code, -1, ty, 1);
     let by_zero = code.op(format_args!("arith.cmpi eq, {b}, {zero} : {ty}"));
     let by_minus_one = code.op(format_args!("arith.cmpi eq, {b}, {minus_one} : {ty}"));
-    let unsafe_divisor = if signed {
-        code.op(format_args!("arith.ori {by_zero}, {by_minus_one} : i1"))
-    } else {
-        by_zero
-    };
+    let unsafe_divisor =
+        if signed { code.op(format_args!("arith.ori {by_zero}, {by_minus_one} : i1")) } else { by_zero };
     let divisor = code.op(format_args!("arith.select {unsafe_divisor}, {one}, {b} : {ty}"));
     let sign = if signed { "s" } else { "u" };
     if op == Binary::Divide {
@@ -442,7 +452,9 @@ pub(crate) fn convert(code: &mut Code, from: ElemType, to: ElemType, x: Value, l
     let to_float = to.is_float();
     if from.is_float() && to_float {
         let value = match (from, to) {
-            (ElemType::F64, ElemType::F32) => code.op(format_args!("arith.truncf {x} : {source} to {target}")),
+            (ElemType::F64, ElemType::F32) => {
+                code.op(format_args!("arith.truncf {x} : {source} to {target}"))
+            }
             (ElemType::F32 | ElemType::F16, ElemType::F64) => {
                 code.op(format_args!("arith.extf {x} : {source} to {target}"))
             }

@@ -39,8 +39,11 @@ pub fn emit(isa: &Isa, program: &LoopProgram) -> Result<StitchedModule, EmitErro
 
     let mut text = String::new();
     let bases = segments(program);
-    let arguments: Vec<String> =
-        bases.iter().map(|name| format!("%{name}: !llvm.ptr")).chain(["%machine: !llvm.ptr".to_owned()]).collect();
+    let arguments: Vec<String> = bases
+        .iter()
+        .map(|name| format!("%{name}: !llvm.ptr"))
+        .chain(["%machine: !llvm.ptr".to_owned()])
+        .collect();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "module attributes {{act.target = \"{}\"}} {{", escape(&isa.name));
     let _ = writeln!(text, "  func.func private @{HOST_COPY}(i64, i64)");
@@ -129,13 +132,12 @@ impl Emitter<'_> {
             Program::Seq(parts) => parts.iter().try_for_each(|part| self.program(part)),
             Program::For { iv, trip, parallel, body } => self.for_loop(*iv, *trip, *parallel, body),
             Program::Instr { op, alpha, beta } => {
-                let instr = self
-                    .isa
-                    .instrs
-                    .get(usize::from(op.0))
-                    .ok_or(EmitError::NoSuchInstruction(op.0))?;
-                let counts =
-                    [("computational", instr.alpha.len(), alpha.len()), ("addressing", instr.beta.len(), beta.len())];
+                let instr =
+                    self.isa.instrs.get(usize::from(op.0)).ok_or(EmitError::NoSuchInstruction(op.0))?;
+                let counts = [
+                    ("computational", instr.alpha.len(), alpha.len()),
+                    ("addressing", instr.beta.len(), beta.len()),
+                ];
                 for (what, expected, got) in counts {
                     if expected != got {
                         let instr = instr.name.clone();

@@ -36,7 +36,11 @@ fn random_alpha(isa: &Isa, instr: &Instr, random: &mut Random) -> Option<Vec<Att
             AttrKind::Int { min, max } => {
                 // Whole ranges where they are short, else the neighbourhood of the start.
                 let span = max.saturating_sub(min).clamp(0, 130) as u64 + 1;
-                AttrVal::Int(if random.below(4) == 0 { max.min(min + 130) } else { min + random.below(span) as i64 })
+                AttrVal::Int(if random.below(4) == 0 {
+                    max.min(min + 130)
+                } else {
+                    min + random.below(span) as i64
+                })
             }
             AttrKind::F32 => {
                 let scales = [1.0, 0.5, 0.0117, -3.0, 1e-9, 123.456f32];
@@ -58,7 +62,12 @@ fn room(isa: &Isa, instr: &Instr, alpha: &[AttrVal], k: usize) -> Option<i64> {
     });
     let rooms = slices.flat_map(|slice| {
         let access = &isa.buffer(slice.buffer).access;
-        let starts = slice.start.iter().zip(&slice.len).zip(access).filter(|((start, _), _)| **start == Expr::Beta(k as u16));
+        let starts = slice
+            .start
+            .iter()
+            .zip(&slice.len)
+            .zip(access)
+            .filter(|((start, _), _)| **start == Expr::Beta(k as u16));
         starts.filter_map(|((_, len), &size)| Some(size as i64 - len.eval(env).ok()?)).collect::<Vec<i64>>()
     });
     rooms.min()

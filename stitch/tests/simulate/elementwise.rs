@@ -59,8 +59,7 @@ fn isa(cases: &[Case]) -> Isa {
         let (start, len) = (vec![Expr::Int(row as i64), Expr::Int(0)], vec![Expr::Int(1), lanes()]);
         Slice::OnChip(BufferSlice { buffer: buffer(case.to, OPERANDS), start, len })
     };
-    let stmt =
-        |op, operands: Vec<usize>, elem, dims| Stmt { name: String::new(), op, operands, elem, dims };
+    let stmt = |op, operands: Vec<usize>, elem, dims| Stmt { name: String::new(), op, operands, elem, dims };
     let instr = |(row, case): (usize, &Case)| {
         let inputs = case.inputs;
         let parameter = |k| stmt(SymOp::Parameter(k as u32), vec![], case.from, vec![lanes()]);
@@ -102,8 +101,28 @@ fn isa(cases: &[Case]) -> Isa {
 /// Random bits, small numbers, and the values where rules change.
 fn values(elem: ElemType, count: u64, random: &mut Random) -> Vec<u8> {
     let special: &[f64] = &[
-        0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-40, -1e-40, 127.5,
-        -128.5, 3e9, -3e9, 1e19, 1.175_494_4e-38, 65504.0, 88.7, -87.4,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1.5,
+        2.5,
+        -2.5,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        1e-40,
+        -1e-40,
+        127.5,
+        -128.5,
+        3e9,
+        -3e9,
+        1e19,
+        1.175_494_4e-38,
+        65504.0,
+        88.7,
+        -87.4,
     ];
     let mut bytes = Vec::new();
     for _ in 0..count {
@@ -114,7 +133,13 @@ fn values(elem: ElemType, count: u64, random: &mut Random) -> Vec<u8> {
         let raw = random.next();
         let small = (raw % 9) as i64 - 4;
         let any = random.below(3) == 0;
-        let int = if any { raw } else if random.below(6) == 0 { 1 << 63 } else { small as u64 };
+        let int = if any {
+            raw
+        } else if random.below(6) == 0 {
+            1 << 63
+        } else {
+            small as u64
+        };
         match elem {
             ElemType::Pred => bytes.push(raw as u8 & 1),
             ElemType::F32 if any => bytes.extend((raw as u32).to_le_bytes()),
@@ -200,8 +225,9 @@ fn agree(mut cases: Vec<Case>, seed: u64) -> (usize, usize) {
             let (width, from_width) = (case.to.bytes() as usize, case.from.bytes() as usize);
             let got = &buffers[usize::from(result.0)][row * LANES as usize * width..];
             for lane in 0..LANES as usize {
-                let argument =
-                    |k: usize| &buffers[usize::from(buffer(case.from, k).0)][lane * from_width..][..from_width];
+                let argument = |k: usize| {
+                    &buffers[usize::from(buffer(case.from, k).0)][lane * from_width..][..from_width]
+                };
                 let (want, got) = (&expected.bytes()[lane * width..][..width], &got[lane * width..][..width]);
                 let arguments: Vec<&[u8]> = (0..case.inputs).map(argument).collect();
                 assert_eq!(want, got, "{} of {arguments:02x?}", case.name());
@@ -232,7 +258,8 @@ fn binary() {
 
 #[test]
 fn compare_clamp_and_fma() {
-    let compare = Direction::ALL.iter().flat_map(|&d| on_every_type(&OpKind::Compare(d), 2, Some(ElemType::Pred)));
+    let compare =
+        Direction::ALL.iter().flat_map(|&d| on_every_type(&OpKind::Compare(d), 2, Some(ElemType::Pred)));
     let others = [OpKind::Clamp, OpKind::Fma].into_iter().flat_map(|op| on_every_type(&op, 3, None));
     let (evaluated, simulated) = agree(compare.chain(others).collect(), 3);
     assert_eq!(evaluated, simulated);

@@ -30,24 +30,31 @@ fn nest(iv: LoopId, trip: i64, body: Vec<Program>) -> Program {
 pub(crate) fn program(isa: &Isa, m: i64, n: i64, k: i64) -> LoopProgram {
     let a = |k0: i64| BetaVal::Hbm(Space::Operand(0), affine(k0 * DIM, &[(I, DIM * k), (K, DIM)]));
     let b = |k0: i64| BetaVal::Hbm(Space::Operand(1), affine(k0 * DIM * n, &[(J, DIM), (K, DIM * n)]));
-    let first = |space| BetaVal::Hbm(space, if space == Space::Operand(0) {
-        affine(0, &[(I, DIM * k)])
-    } else {
-        affine(0, &[(J, DIM)])
-    });
+    let first = |space| {
+        BetaVal::Hbm(
+            space,
+            if space == Space::Operand(0) { affine(0, &[(I, DIM * k)]) } else { affine(0, &[(J, DIM)]) },
+        )
+    };
     let body = vec![
         instr(isa, "load", &[DIM, 1, k], vec![first(Space::Operand(0)), at(0)]),
         instr(isa, "load", &[DIM, 1, n], vec![first(Space::Operand(1)), at(DIM)]),
         instr(isa, "matmul", &[], vec![at(0), at(DIM), at(0)]),
-        nest(K, k / DIM - 1, vec![
-            instr(isa, "load", &[DIM, 1, k], vec![a(1), at(0)]),
-            instr(isa, "load", &[DIM, 1, n], vec![b(1), at(DIM)]),
-            instr(isa, "matmul_acc", &[], vec![at(0), at(DIM), at(0)]),
-        ]),
-        instr(isa, "store", &[DIM, DIM, 4 * n], vec![
-            at(0),
-            BetaVal::Hbm(Space::Result(0), affine(0, &[(I, 4 * DIM * n), (J, 4 * DIM)])),
-        ]),
+        nest(
+            K,
+            k / DIM - 1,
+            vec![
+                instr(isa, "load", &[DIM, 1, k], vec![a(1), at(0)]),
+                instr(isa, "load", &[DIM, 1, n], vec![b(1), at(DIM)]),
+                instr(isa, "matmul_acc", &[], vec![at(0), at(DIM), at(0)]),
+            ],
+        ),
+        instr(
+            isa,
+            "store",
+            &[DIM, DIM, 4 * n],
+            vec![at(0), BetaVal::Hbm(Space::Result(0), affine(0, &[(I, 4 * DIM * n), (J, 4 * DIM)]))],
+        ),
     ];
     LoopProgram {
         body: nest(I, m / DIM, vec![nest(J, n / DIM, body)]),
