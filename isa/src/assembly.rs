@@ -8,8 +8,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use parse::{AssemblyError, AssemblyProblem, parse_assembly, parse_program};
-pub use print::{print_assembly, print_instr, print_program};
+pub use parse::{AssemblyError, AssemblyProblem, parse_assembly, parse_operand_form, parse_program};
+pub use print::{print_assembly, print_instr, print_operand_form, print_program};
 pub use template::{TemplateError, check_templates};
 
 use crate::model::InstrId;

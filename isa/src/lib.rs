@@ -13,8 +13,8 @@ pub mod syntax;
 pub mod targets;
 
 pub use assembly::{
-    AsmInstr, Assembly, AssemblyError, AttrVal, BetaVal, parse_assembly, parse_program, print_assembly,
-    print_instr, print_program,
+    AsmInstr, Assembly, AssemblyError, AttrVal, BetaVal, parse_assembly, parse_operand_form, parse_program,
+    print_assembly, print_instr, print_operand_form, print_program,
 };
 pub use expr::{Cond, Env, EvalExprError, Expr};
 pub use model::{

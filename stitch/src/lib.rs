@@ -4,3 +4,10 @@
 pub mod tile;
 
 pub mod region;
+
+#[cfg(feature = "mlir")]
+pub(crate) mod mlir;
+#[cfg(feature = "mlir")]
+pub mod simulate;
+#[cfg(feature = "mlir")]
+pub mod stitched;

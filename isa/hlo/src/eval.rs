@@ -16,7 +16,8 @@ mod strided;
 
 pub(crate) use convert::f16_from_f64;
 
-use crate::{ElemType, Graph, Literal, Op, Shape, ShapeError, infer_shape};
+use crate::{Binary, ElemType, Graph, Literal, Op, Shape, ShapeError, Unary, infer_shape};
+use float::Wide;
 
 /// Why a graph was not evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +40,27 @@ pub enum EvalError {
 
 /// Largest result that is materialised, in bytes.
 pub const MAX_RESULT_BYTES: u64 = 1 << 34;
+
+/// The evaluator's function of one f32 for an operator, denormals flushed, for compiled code that must agree with
+/// it bit for bit; `None` where the operator is not arithmetic on floats.
+pub fn unary_f32(op: Unary) -> Option<fn(f32) -> f32> {
+    <f32 as Wide>::unary(op)
+}
+
+/// As [`unary_f32`].
+pub fn unary_f64(op: Unary) -> Option<fn(f64) -> f64> {
+    <f64 as Wide>::unary(op)
+}
+
+/// As [`unary_f32`], for two operands.
+pub fn binary_f32(op: Binary) -> Option<fn(f32, f32) -> f32> {
+    <f32 as Wide>::binary(op)
+}
+
+/// As [`binary_f32`].
+pub fn binary_f64(op: Binary) -> Option<fn(f64, f64) -> f64> {
+    <f64 as Wide>::binary(op)
+}
 
 fn unsupported(op: &Op, elem: ElemType) -> EvalError {
     EvalError::Unsupported { op: op.name(), elem }

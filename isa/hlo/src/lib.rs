@@ -16,7 +16,7 @@ pub mod text;
 
 pub use canonical::canonical_bytes;
 pub use elem::ElemType;
-pub use eval::{EvalError, eval, eval_op};
+pub use eval::{EvalError, binary_f32, binary_f64, eval, eval_op, unary_f32, unary_f64};
 pub use graph::{Graph, GraphError, Node, NodeId, SourceLoc};
 pub use infer::{ShapeError, infer_shape};
 pub use literal::Literal;

@@ -3,7 +3,7 @@
 use super::address::{parse_address, parse_affine};
 use super::template::{Attr, Piece, TemplateError, is_word, pieces};
 use super::{AsmInstr, Assembly, AttrVal, BetaVal};
-use crate::model::{AttrKind, InstrId, Isa};
+use crate::model::{AttrKind, Instr, InstrId, Isa};
 use crate::program::Affine;
 use crate::program::{LoopId, LoopProgram, Program, View};
 
@@ -42,7 +42,7 @@ pub fn parse_assembly(isa: &Isa, text: &str) -> Result<Assembly, AssemblyError> 
     let header = reader.header(false)?;
     let mut instrs = Vec::new();
     while reader.peek().is_some() {
-        let (op, alpha, beta) = reader.instr()?;
+        let (op, alpha, beta) = reader.instr(beta_value)?;
         instrs.push(AsmInstr { op, alpha, beta });
     }
     Ok(Assembly { instrs, consts: header.consts, scratch_bytes: header.scratch })
@@ -63,6 +63,32 @@ pub fn parse_program(isa: &Isa, text: &str) -> Result<LoopProgram, AssemblyError
         scratch_bytes: header.scratch,
         consts: header.consts,
     })
+}
+
+/// Reads one instruction whose addressing attributes may be any words, as they are where operands stand for them;
+/// gives the words in the order of the description.
+///
+/// # Errors
+/// As [`parse_assembly`]; text behind the instruction.
+pub fn parse_operand_form(
+    isa: &Isa,
+    text: &str,
+) -> Result<(InstrId, Vec<AttrVal>, Vec<String>), AssemblyError> {
+    let mut reader = Reader::new(isa, text)?;
+    let found = reader.instr(|_, _, word| Some(word.to_owned()))?;
+    if reader.peek().is_some() {
+        return reader.expected("the end of the instruction");
+    }
+    Ok(found)
+}
+
+/// The value of addressing attribute `k` where it is written out.
+fn beta_value(instr: &Instr, k: usize, word: &str) -> Option<BetaVal> {
+    if instr.is_address(k) {
+        parse_address(word).map(|(space, offset)| BetaVal::Hbm(space, offset))
+    } else {
+        parse_affine(word).map(BetaVal::Int)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -219,7 +245,7 @@ impl<'a> Reader<'a> {
             return Ok(Program::HostCopy { from, to: self.view()? });
         }
         if !self.eat_word("for") {
-            let (op, alpha, beta) = self.instr()?;
+            let (op, alpha, beta) = self.instr(beta_value)?;
             return Ok(Program::Instr { op, alpha, beta });
         }
         let iv = self.word("a loop variable", |w| w.strip_prefix("%i")?.parse().ok().map(LoopId))?;
@@ -259,8 +285,11 @@ impl<'a> Reader<'a> {
         Ok(View { space, elem, dims, start })
     }
 
-    /// The instruction with the longest template that fits here.
-    fn instr(&mut self) -> Found<(InstrId, Vec<AttrVal>, Vec<BetaVal>)> {
+    /// The instruction with the longest template that fits here; `beta` reads addressing attributes.
+    fn instr<B: Clone + PartialEq>(
+        &mut self,
+        beta: impl Fn(&Instr, usize, &str) -> Option<B>,
+    ) -> Found<(InstrId, Vec<AttrVal>, Vec<B>)> {
         let mut best: Option<(usize, usize)> = None;
         for (k, template) in self.templates.iter().enumerate() {
             let rest = self.tokens.get(self.at..).unwrap_or_default();
@@ -285,15 +314,19 @@ impl<'a> Reader<'a> {
             let shown = shown.collect::<Vec<String>>().join(" ");
             return self.fail(AssemblyProblem::UnknownInstruction(shown));
         };
-        let found = self.attributes(k)?;
+        let found = self.attributes(k, beta)?;
         self.at += len;
         Ok(found)
     }
 
-    fn attributes(&self, k: usize) -> Found<(InstrId, Vec<AttrVal>, Vec<BetaVal>)> {
+    fn attributes<B: Clone + PartialEq>(
+        &self,
+        k: usize,
+        read_beta: impl Fn(&Instr, usize, &str) -> Option<B>,
+    ) -> Found<(InstrId, Vec<AttrVal>, Vec<B>)> {
         let instr = &self.isa.instrs[k];
         let mut alpha: Vec<Option<AttrVal>> = vec![None; instr.alpha.len()];
-        let mut beta: Vec<Option<BetaVal>> = vec![None; instr.beta.len()];
+        let mut beta: Vec<Option<B>> = vec![None; instr.beta.len()];
         for (piece, (token, _)) in self.templates[k].iter().zip(&self.tokens[self.at..]) {
             let (Piece::Attr(attr), Token::Word(word)) = (piece, token) else { continue };
             let (name, fits) = match *attr {
@@ -308,11 +341,7 @@ impl<'a> Reader<'a> {
                     (&instr.alpha[a].name, agrees(&mut alpha[a], value))
                 }
                 Attr::Beta(b) => {
-                    let value = if instr.is_address(b) {
-                        parse_address(word).map(|(space, offset)| BetaVal::Hbm(space, offset))
-                    } else {
-                        parse_affine(word).map(BetaVal::Int)
-                    };
+                    let value = read_beta(instr, b, word);
                     (&instr.beta[b].name, agrees(&mut beta[b], value))
                 }
             };

@@ -29,6 +29,16 @@ impl std::fmt::Display for BetaVal {
 /// One instruction in the syntax of its description; lines are joined by `\n`. Values that are absent and instructions
 /// that the description lacks print as `?`.
 pub fn print_instr(isa: &Isa, op: InstrId, alpha: &[AttrVal], beta: &[BetaVal]) -> String {
+    print_operand_form(isa, op, alpha, beta)
+}
+
+/// The same with anything in place of the addressing attributes, such as the names of operands.
+pub fn print_operand_form<B: std::fmt::Display>(
+    isa: &Isa,
+    op: InstrId,
+    alpha: &[AttrVal],
+    beta: &[B],
+) -> String {
     let Some(instr) = isa.instrs.get(usize::from(op.0)) else { return format!("?{}", op.0) };
     let Ok(parts) = parts(instr) else { return format!("?{}", instr.name) };
     let mut out = String::new();
@@ -36,7 +46,7 @@ pub fn print_instr(isa: &Isa, op: InstrId, alpha: &[AttrVal], beta: &[BetaVal]) 
         let value = match part {
             Part::Text(text) => text,
             Part::Attr(Attr::Alpha(k)) => alpha.get(k).map_or_else(|| "?".to_owned(), AttrVal::to_string),
-            Part::Attr(Attr::Beta(k)) => beta.get(k).map_or_else(|| "?".to_owned(), BetaVal::to_string),
+            Part::Attr(Attr::Beta(k)) => beta.get(k).map_or_else(|| "?".to_owned(), B::to_string),
         };
         out.push_str(&value);
     }

@@ -1,0 +1,207 @@
+//! Random assembly for every instruction of every target, on the oracle and on the compiled simulator: the same
+//! buffers, results and counters, bit for bit, or a fault of both.
+
+use crate::tile_machine;
+use act_isa::oracle::Oracle;
+use act_isa::*;
+use act_stitch::simulate::{Executable, LowerError, RunError};
+use act_stitch::stitched::emit;
+
+/// Bytes of the operand and of the result segment.
+const SEGMENT: u64 = 1 << 15;
+
+/// Reproducible pseudo-random numbers (splitmix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    pub(crate) fn bytes(&mut self, n: u64) -> Vec<u8> {
+        (0..n).map(|_| self.next() as u8).collect()
+    }
+}
+
+fn random_alpha(isa: &Isa, instr: &Instr, random: &mut Random) -> Option<Vec<AttrVal>> {
+    (0..500).find_map(|_| {
+        let one = |a: &AttrDecl| match a.kind {
+            AttrKind::Int { min, max } => {
+                // Whole ranges where they are short, else the neighbourhood of the start.
+                let span = max.saturating_sub(min).clamp(0, 130) as u64 + 1;
+                AttrVal::Int(if random.below(4) == 0 {
+                    max.min(min + 130)
+                } else {
+                    min + random.below(span) as i64
+                })
+            }
+            AttrKind::F32 => {
+                let scales = [1.0, 0.5, 0.0117, -3.0, 1e-9, 123.456f32];
+                AttrVal::F32(scales[random.below(scales.len() as u64) as usize].to_bits())
+            }
+        };
+        let alpha: Vec<AttrVal> = instr.alpha.iter().map(one).collect();
+        instr.instantiate(isa, &alpha).is_ok().then_some(alpha)
+    })
+}
+
+/// How far attribute k may move a slice on chip that starts at it.
+fn room(isa: &Isa, instr: &Instr, alpha: &[AttrVal], k: usize) -> Option<i64> {
+    let (ints, registers) = (instr.alpha_env(alpha).ok()?, isa.register_values());
+    let env = Env { alpha: &ints, beta: &[], registers: &registers };
+    let slices = instr.inputs.iter().chain(&instr.outputs).filter_map(|slice| match slice {
+        Slice::OnChip(slice) => Some(slice),
+        Slice::Hbm(_) => None,
+    });
+    let rooms = slices.flat_map(|slice| {
+        let access = &isa.buffer(slice.buffer).access;
+        let starts = slice
+            .start
+            .iter()
+            .zip(&slice.len)
+            .zip(access)
+            .filter(|((start, _), _)| **start == Expr::Beta(k as u16));
+        starts.filter_map(|((_, len), &size)| Some(size as i64 - len.eval(env).ok()?)).collect::<Vec<i64>>()
+    });
+    rooms.min()
+}
+
+fn random_beta(
+    isa: &Isa,
+    instr: &Instr,
+    alpha: &[AttrVal],
+    random: &mut Random,
+    loops: &[LoopId],
+) -> Vec<BetaVal> {
+    let reads = |k: usize| {
+        let mut found = false;
+        for slice in &instr.inputs {
+            if let Slice::Hbm(window) = slice {
+                window.start.for_each_leaf(&mut |leaf| found |= *leaf == Expr::Beta(k as u16));
+            }
+        }
+        found
+    };
+    (0..instr.beta.len())
+        .map(|k| {
+            let mut affine = Affine::default();
+            for &iv in loops {
+                if random.below(6) == 0 {
+                    affine.add_term(iv, 1 + random.below(3) as i64);
+                }
+            }
+            if instr.is_address(k) {
+                affine.c0 = random.below(SEGMENT / 4) as i64 & !63;
+                let space = if reads(k) { Space::Operand(0) } else { Space::Result(0) };
+                return BetaVal::Hbm(space, affine);
+            }
+            affine.c0 = match (random.below(8), room(isa, instr, alpha, k)) {
+                (0, _) => random.below(100) as i64 - 2,
+                (_, Some(room)) => random.below(room as u64 + 1) as i64,
+                (_, None) => random.below(8) as i64,
+            };
+            BetaVal::Int(affine)
+        })
+        .collect()
+}
+
+fn buffer_shape(buffer: &Buffer) -> act_hlo::Shape {
+    act_hlo::Shape::new(buffer.elem, [buffer.access.as_slice(), buffer.unit.as_slice()].concat())
+}
+
+/// One program of a few instructions, `first` among them. Gives whether it ran without a fault.
+fn compare(isa: &Isa, first: InstrId, seed: u64) -> bool {
+    let mut random = Random(seed);
+    let iv = LoopId(3);
+    let mut body = Vec::new();
+    let count = 1 + random.below(3);
+    for at in 0..count {
+        let op = if at == 0 { first } else { InstrId(random.below(isa.instrs.len() as u64) as u16) };
+        let instr = isa.instr(op);
+        let Some(alpha) = random_alpha(isa, instr, &mut random) else { continue };
+        let beta = random_beta(isa, instr, &alpha, &mut random, &[iv]);
+        body.push(Program::Instr { op, alpha, beta });
+    }
+    let trip = 1 + random.below(3);
+    let program = LoopProgram {
+        body: Program::For { iv, trip, parallel: false, body: Box::new(Program::Seq(body)) },
+        operands: vec![SEGMENT],
+        results: vec![SEGMENT],
+        scratch_bytes: 0,
+        consts: vec![],
+    };
+    let operand = random.bytes(SEGMENT);
+    let mut buffers: Vec<Vec<u8>> =
+        isa.buffers.iter().map(|b| random.bytes(buffer_shape(b).bytes())).collect();
+
+    let oracle = Oracle::new(isa);
+    let untouched = oracle.machine(&[&operand], &program.results, 0, &[]).finish().1;
+    let mut machine = oracle.machine(&[&operand], &program.results, 0, &[]);
+    for (k, (buffer, bytes)) in isa.buffers.iter().zip(&buffers).enumerate() {
+        let value = act_hlo::Literal::from_bytes(buffer_shape(buffer), bytes.as_slice()).unwrap();
+        machine.set_slot(BufferId(k as u16), &vec![0; buffer.access.len()], &value).unwrap();
+    }
+    let expected = machine.execute(&program.body);
+
+    let module = emit(isa, &program).unwrap();
+    let context = || format!("seed {seed}\n{}", module.text());
+    let executable = match Executable::compile(isa, &module) {
+        Ok(executable) => executable,
+        // The simulator sees a store that overlaps itself before the run.
+        Err(error) => {
+            let seen = matches!(error, LowerError::OverlappingStore { .. });
+            assert!(seen && expected.is_err(), "{error}, oracle {expected:?}, {}", context());
+            return false;
+        }
+    };
+    let mut result = untouched[0].clone();
+    let got = executable.run_on_chip(&[&operand], &mut [&mut result], &mut buffers);
+    match (expected, got) {
+        (Ok(()), Ok(counters)) => {
+            for (k, buffer) in isa.buffers.iter().enumerate() {
+                let start = vec![0; buffer.access.len()];
+                let value = machine.slot_value(BufferId(k as u16), &start, &buffer_shape(buffer)).unwrap();
+                assert!(value.bytes() == buffers[k], "buffer {} differs, {}", buffer.name, context());
+            }
+            let (mut totals, results) = machine.finish();
+            assert!(results[0] == result, "the result differs, {}", context());
+            totals.unwritten_result_bytes = 0;
+            assert_eq!(totals, counters, "{}", context());
+            true
+        }
+        (Err(_), Err(RunError::Fault(_))) => false,
+        (expected, got) => panic!("oracle {expected:?}, simulator {got:?}, {}", context()),
+    }
+}
+
+fn compare_all(isa: &Isa, seeds: std::ops::Range<u64>) {
+    for op in isa.instr_ids() {
+        let fine = seeds.clone().filter(|&seed| compare(isa, op, seed << 16 | u64::from(op.0))).count();
+        assert!(fine > 0, "no program with {} ran", isa.instr(op).name);
+    }
+}
+
+#[test]
+fn tile_machine() {
+    compare_all(&tile_machine::isa(), 0..12);
+}
+
+#[test]
+fn every_movement() {
+    let text = include_str!("movement.taidl");
+    compare_all(&Isa::parse(text, "movement.taidl").unwrap_or_else(|e| panic!("{e}")), 0..12);
+}
+
+#[test]
+fn every_target() {
+    for (name, _) in targets() {
+        compare_all(&load_target(name).unwrap(), 0..12);
+    }
+}

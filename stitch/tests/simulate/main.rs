@@ -1,0 +1,7 @@
+//! The compiled simulator against the oracle, and on hand-built programs.
+#![cfg(feature = "mlir")]
+
+mod differential;
+mod elementwise;
+mod matmul;
+mod tile_machine;
