@@ -14,7 +14,7 @@ use crate::inner;
 use crate::object_table::ObjectTable;
 use crate::options::{CreateOptions, Options, environment_variable};
 use crate::target::{self, Target};
-use crate::{device, topology};
+use crate::{device, device_target, topology};
 
 /// The inner library's option that says how many devices there are.
 const DEVICE_COUNT: &str = "cpu_device_count";
@@ -77,8 +77,12 @@ impl Hook for Create {
         // SAFETY: the framework's options are as the C header demands.
         let options = unsafe { CreateOptions::read(given, environment_variable) }
             .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
-        let target = options.own.target.as_deref().map(target::find).transpose();
-        let target = target.map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
+        let registered = options.own.target.as_deref().and_then(target::registered);
+        let target = match registered {
+            Some(target) => Some(target),
+            None => device_target::open(&options.own)
+                .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?,
+        };
         inner::get_for(&options.own)?;
         create_inner(call, &options)?;
         let client = call.client;

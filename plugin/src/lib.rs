@@ -6,9 +6,12 @@
 
 mod api;
 mod build_id;
+pub mod cli;
 pub mod client;
 pub mod compile;
+pub mod compiler;
 mod device;
+mod device_target;
 mod envelope;
 mod error;
 mod executable;

@@ -5,7 +5,7 @@ use crate::tile::granularity::{DotGranularity, dot_granularities, result_sizes};
 use crate::tile::nest::ParallelTile;
 use crate::tile::{Axes, AxisId, ContractionSplit, NormalRegion, TileChoice};
 use act_hlo::{Binary, DotDims, Graph, NodeId, Op};
-use act_isa::Isa;
+use act_isa::{BufferId, Isa};
 use std::collections::BTreeMap;
 
 /// The choices, in the order in which they are tried. `reassociate`: float sums may be split.
@@ -40,12 +40,19 @@ pub fn choices(region: &NormalRegion, axes: &Axes, isa: &Isa, reassociate: bool)
             let long = axes.axis(axis).size > granularity.depth;
             (long && summable && axes.is_contraction_of(graph, axis, dot)).then_some((dot, axis))
         });
-        let Some((dot, axis)) = long else {
+        let holders: Vec<BufferId> = match long {
+            Some((dot, _)) => {
+                isa.buffer_ids().filter(|&b| isa.buffer(b).elem == graph.shape(dot).elem).collect()
+            }
+            None => Vec::new(),
+        };
+        // Where nothing can hold the sum, the attempt with the whole contraction tells why.
+        let (Some((dot, axis)), false) = (long, holders.is_empty()) else {
             offer(TileChoice { tiles, ..TileChoice::default() });
             continue;
         };
         let addend = addend_of(graph, axes, dot);
-        for buffer in isa.buffer_ids().filter(|&b| isa.buffer(b).elem == graph.shape(dot).elem) {
+        for buffer in holders {
             for addend in addend.map_or(vec![None], |a| vec![Some(a), None]) {
                 let split = ContractionSplit { dot, axis, tile: granularity.depth, addend, buffer };
                 offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });

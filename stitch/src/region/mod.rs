@@ -9,4 +9,5 @@ pub mod search;
 
 pub use compile::{CompiledPlan, compile_plan};
 pub use kernel::{KernelCode, KernelCompiler, KernelRecord, KernelRefusal};
+pub use pack_order::Packing;
 pub use search::{Attempt, RegionCode, StitchError, stitch_region};

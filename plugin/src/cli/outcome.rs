@@ -1,0 +1,82 @@
+//! What a command ends with: a report, or an error that says what, where and what to do.
+
+use crate::compiler::{CompilerError, DumpError, RegionError};
+use act_hlo::text::ParseError;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How a command's result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
+
+/// What a command found.
+pub(super) struct Report {
+    /// For people.
+    pub text: String,
+    /// For programs: an object; `status` is added.
+    pub json: Value,
+    /// Whether all is right.
+    pub success: bool,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    #[error("cannot read {file}: {source}")]
+    Read {
+        file: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{file}: {error}")]
+    Parse { file: PathBuf, error: Box<ParseError> },
+    #[error("{file}: the module has no result")]
+    NoResult { file: PathBuf },
+    #[error(transparent)]
+    Compiler(#[from] CompilerError),
+    #[error(transparent)]
+    Dump(#[from] DumpError),
+    /// The kernel has no code for this target: the one outcome that is no fault of the input.
+    #[error("refused: {0}")]
+    Refused(#[from] RegionError),
+    #[error("the reference evaluator cannot compute the kernel: {0}")]
+    Reference(String),
+}
+
+/// Prints and gives the exit code.
+pub(super) fn present(format: Format, outcome: Result<Report, CliError>) -> ExitCode {
+    let (text, mut value, success) = match outcome {
+        Ok(report) => (report.text, report.json, report.success),
+        Err(error) => {
+            let refusal = matches!(error, CliError::Refused(_));
+            let status = if refusal { "refused" } else { "error" };
+            let message = error.to_string();
+            let key = if refusal { "refusal" } else { "error" };
+            let value = json!({ "status": status, key: message });
+            if format == Format::Text {
+                // Nothing is left to do when standard error is closed.
+                let _ = writeln!(io::stderr(), "act: {message}");
+                return ExitCode::FAILURE;
+            }
+            (String::new(), value, false)
+        }
+    };
+    let printed = match format {
+        Format::Text => text,
+        Format::Json => {
+            if let Some(object) = value.as_object_mut() {
+                object.entry("status").or_insert_with(|| if success { "ok" } else { "wrong" }.into());
+            }
+            format!("{value:#}\n")
+        }
+    };
+    match io::stdout().write_all(printed.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Ok(()) if success => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}

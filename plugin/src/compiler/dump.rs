@@ -1,0 +1,101 @@
+//! `ACT_DUMP=1`: one folder per region with everything that compilation made of it, and one line per region in
+//! `regions.txt`. A dump that cannot be written never fails a program; it is reported once.
+
+use super::CompiledRegion;
+use act_hlo::{Graph, print_graph};
+use act_isa::{Isa, print_assembly, print_program};
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The dump folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the dump to {folder}: {source}; set ACT_DUMP_DIR to a folder that can be written")]
+pub struct DumpError {
+    pub folder: PathBuf,
+    #[source]
+    pub source: io::Error,
+}
+
+/// Writes dumps below one folder.
+pub struct Dumper {
+    folder: PathBuf,
+    reported: AtomicBool,
+}
+
+/// Characters of a key that name a region's folder.
+const SHORT_KEY: usize = 16;
+
+impl Dumper {
+    /// Makes the folder if it is missing.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn new(folder: impl Into<PathBuf>) -> Result<Dumper, DumpError> {
+        let folder = folder.into();
+        match fs::create_dir_all(&folder) {
+            Ok(()) => Ok(Dumper { folder, reported: AtomicBool::new(false) }),
+            Err(source) => Err(DumpError { folder, source }),
+        }
+    }
+
+    /// Writes all of a compiled region.
+    pub fn region(&self, isa: &Isa, graph: &Graph, region: &CompiledRegion) {
+        self.reporting(|| {
+            let folder = self.folder.join(&region.key[..SHORT_KEY.min(region.key.len())]);
+            fs::create_dir_all(&folder)?;
+            write_whole(&folder, "region.hlo", &print_graph(graph))?;
+            for (k, record) in region.code.kernels.iter().enumerate() {
+                let phase = format!("{:?}", record.kernel.phase).to_lowercase();
+                let name = |suffix: &str| format!("kernel{k}_{phase}.{suffix}");
+                write_whole(&folder, &name("hlo"), &print_graph(&record.kernel.graph))?;
+                write_whole(&folder, &name("pii"), &record.code.pii)?;
+                write_whole(&folder, &name("s"), &print_assembly(isa, &record.code.assembly))?;
+            }
+            write_whole(&folder, "program.txt", &print_program(isa, &region.code.program))?;
+            write_whole(&folder, "stitched.mlir", region.module.text())?;
+            let mut attempts = String::new();
+            for attempt in &region.code.attempts {
+                let outcome = match &attempt.outcome {
+                    Ok(cycles) => format!("{cycles} cycles"),
+                    Err(reason) => reason.clone(),
+                };
+                // Writing to a String cannot fail.
+                let _ = writeln!(attempts, "{:?} {:?}: {outcome}", attempt.packing, attempt.choice);
+            }
+            write_whole(&folder, "attempts.txt", &attempts)
+        });
+    }
+
+    /// Appends a region's line to `regions.txt`.
+    pub fn line(&self, line: &str) {
+        self.reporting(|| {
+            let mut file =
+                OpenOptions::new().create(true).append(true).open(self.folder.join("regions.txt"))?;
+            // One write, so that lines of concurrent processes do not mix.
+            file.write_all(format!("{line}\n").as_bytes())
+        });
+    }
+
+    fn reporting(&self, write: impl FnOnce() -> io::Result<()>) {
+        if let Err(source) = write()
+            && !self.reported.swap(true, Ordering::Relaxed)
+        {
+            let error = DumpError { folder: self.folder.clone(), source };
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Writes a file so that a reader sees the old or the new contents, never a part.
+fn write_whole(folder: &Path, name: &str, contents: &str) -> io::Result<()> {
+    let partial = folder.join(format!(".{name}.{}", std::process::id()));
+    let written = fs::write(&partial, contents).and_then(|()| fs::rename(&partial, folder.join(name)));
+    if written.is_err() {
+        // What is left of it is of no use; the first error is the one to report.
+        let _ = fs::remove_file(&partial);
+    }
+    written
+}

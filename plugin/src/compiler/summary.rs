@@ -1,0 +1,70 @@
+//! What a region was compiled to, in numbers: instructions by kind, bytes, modelled cycles.
+
+use act_isa::{Isa, Program};
+use act_stitch::region::{Packing, RegionCode};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The line that a dump and `act_pjrt.regions()` show for a region.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RegionSummary {
+    pub target: String,
+    /// Tile sizes of the cut axes, in loop order, then that of the split contraction.
+    pub tile: Vec<u64>,
+    /// Instructions that one execution runs, by name.
+    pub instructions: BTreeMap<String, u64>,
+    /// Bytes that the host copies to pack and unpack.
+    pub host_copy_bytes: u64,
+    pub modelled_cycles: u64,
+    /// Allocators that placed the kernels.
+    pub allocators: Vec<String>,
+    pub kernels: usize,
+    pub packing: &'static str,
+}
+
+impl RegionSummary {
+    pub fn new(isa: &Isa, code: &RegionCode) -> RegionSummary {
+        let mut tile: Vec<u64> = code.choice.tiles.values().map(|t| t.len).collect();
+        tile.extend(code.choice.contraction.as_ref().map(|split| split.tile));
+        let mut allocators: Vec<String> = code.kernels.iter().map(|k| k.code.allocator.clone()).collect();
+        allocators.sort();
+        allocators.dedup();
+        let mut instructions = BTreeMap::new();
+        let mut host_copy_bytes = 0;
+        count(isa, &code.program.body, 1, &mut instructions, &mut host_copy_bytes);
+        RegionSummary {
+            target: isa.name.clone(),
+            tile,
+            instructions,
+            host_copy_bytes,
+            modelled_cycles: code.cost,
+            allocators,
+            kernels: code.kernels.len(),
+            packing: match code.packing {
+                Packing::None => "none",
+                Packing::Unnatural => "operands in an unnatural order",
+                Packing::All => "all operands and results",
+            },
+        }
+    }
+}
+
+/// Instructions by name that one execution of a nest runs.
+pub fn instructions_of(isa: &Isa, program: &Program) -> BTreeMap<String, u64> {
+    let mut instructions = BTreeMap::new();
+    count(isa, program, 1, &mut instructions, &mut 0);
+    instructions
+}
+
+fn count(isa: &Isa, program: &Program, times: u64, into: &mut BTreeMap<String, u64>, copied: &mut u64) {
+    match program {
+        Program::Seq(parts) => parts.iter().for_each(|part| count(isa, part, times, into, copied)),
+        Program::For { trip, body, .. } => count(isa, body, times.saturating_mul(*trip), into, copied),
+        Program::Instr { op, .. } => *into.entry(isa.instr(*op).name.clone()).or_default() += times,
+        Program::HostCopy { from, .. } => {
+            let elements = from.dims.iter().fold(1u64, |n, d| n.saturating_mul(d.0));
+            *copied += times.saturating_mul(elements).saturating_mul(from.elem.bytes());
+        }
+        Program::Fence => {}
+    }
+}

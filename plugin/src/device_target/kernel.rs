@@ -1,0 +1,97 @@
+//! A compiled region as a kernel that the FFI handler runs, and as bytes in a serialized executable.
+
+use crate::compiler::CompiledRegion;
+use crate::kernel::{BufferRef, Kernel};
+use crate::records::RunRecord;
+use act_isa::{Counters, Isa};
+use act_stitch::simulate::Executable;
+use act_stitch::stitched::StitchedModule;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A kernel and what is needed to make it again.
+pub(super) struct DeviceKernel {
+    code: Code,
+    mlir: String,
+    isa: String,
+}
+
+enum Code {
+    /// Shared with the compiler's cache.
+    Region(Arc<CompiledRegion>),
+    /// Loaded from bytes.
+    Executable(Box<Executable>),
+}
+
+/// What [`DeviceKernel::serialize`] writes, as JSON.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    /// The description's text; loading under another one is refused.
+    isa: String,
+    /// The stitched MLIR.
+    mlir: String,
+}
+
+impl DeviceKernel {
+    pub fn new(isa: &Isa, region: Arc<CompiledRegion>) -> DeviceKernel {
+        let mlir = region.module.text().to_owned();
+        DeviceKernel { code: Code::Region(region), mlir, isa: isa.print() }
+    }
+
+    /// # Errors
+    /// The bytes are damaged, or of another description.
+    pub fn load(isa: &Isa, bytes: &[u8]) -> Result<DeviceKernel, String> {
+        let stored: Stored =
+            serde_json::from_slice(bytes).map_err(|error| format!("the kernel is damaged: {error}"))?;
+        if stored.isa != isa.print() {
+            return Err(format!("the kernel was compiled for another description than this {}", isa.name));
+        }
+        let module = StitchedModule::parse(&stored.mlir).map_err(|error| error.to_string())?;
+        let executable = Executable::compile(isa, &module).map_err(|error| error.to_string())?;
+        Ok(DeviceKernel { code: Code::Executable(Box::new(executable)), mlir: stored.mlir, isa: stored.isa })
+    }
+
+    fn executable(&self) -> &Executable {
+        match &self.code {
+            Code::Region(region) => &region.executable,
+            Code::Executable(executable) => executable,
+        }
+    }
+}
+
+impl Kernel for DeviceKernel {
+    fn run(&self, args: &[BufferRef<'_>], results: &[BufferRef<'_>]) -> Result<RunRecord, String> {
+        let executable = self.executable();
+        let interface = executable.interface();
+        for (what, buffers, sizes) in
+            [("operand", args, &interface.operands), ("result", results, &interface.results)]
+        {
+            let given: Vec<u64> = buffers.iter().map(|buffer| buffer.size as u64).collect();
+            if given != **sizes {
+                return Err(format!("the kernel's {what}s have {sizes:?} bytes, the call's {given:?}"));
+            }
+        }
+        let operands: Vec<*const u8> = args.iter().map(|buffer| buffer.data.as_ptr().cast_const()).collect();
+        let outputs: Vec<*mut u8> = results.iter().map(|buffer| buffer.data.as_ptr()).collect();
+        // SAFETY: XLA's buffers live for the time of the call, have the sizes checked above, and a custom call's
+        // results overlap neither each other nor its operands.
+        let counters =
+            unsafe { executable.run_raw(&operands, &outputs) }.map_err(|error| error.to_string())?;
+        Ok(record(&counters))
+    }
+
+    fn serialize(&self) -> Vec<u8> {
+        let stored = Stored { isa: self.isa.clone(), mlir: self.mlir.clone() };
+        // Two strings always serialize; empty bytes would be refused when loaded.
+        serde_json::to_vec(&stored).unwrap_or_default()
+    }
+}
+
+fn record(counters: &Counters) -> RunRecord {
+    RunRecord {
+        instructions: counters.instructions.clone(),
+        bytes_moved: counters.bytes.values().flat_map(|to| to.values()).sum::<u64>()
+            + counters.host_copy_bytes,
+        cycles: Some(counters.cycles),
+    }
+}
