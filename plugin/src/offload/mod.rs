@@ -15,6 +15,9 @@ mod select;
 mod topological;
 mod wellformed;
 
+#[cfg(test)]
+mod tests;
+
 pub use compiler::{CompileRefusal, CompiledRegion, RegionCompiler, RegionId};
 pub use grow::Limits;
 pub use refusal::{Attempt, Refusal, RefusalReason};

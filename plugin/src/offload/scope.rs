@@ -3,7 +3,7 @@
 
 use super::buffers::Role;
 use act_hlo::proto::{HloModule, Instruction, ProtoError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The computations in which regions are looked for, in the module's order; and who calls each other one.
 #[derive(Debug)]
@@ -48,9 +48,14 @@ impl Scope {
                             .map(|(k, &c)| (c, if k == 0 { Role::LoopBody } else { Role::Other })),
                     ),
                     "conditional" => pending.extend(callees.iter().map(|&c| (c, Role::Other))),
-                    "call" if !is_partitioned(instruction) => {
-                        pending.extend(callees.iter().map(|&c| (c, Role::Other)));
-                    }
+                    "call" => match compiled_as_one(instruction) {
+                        None => pending.extend(callees.iter().map(|&c| (c, Role::Other))),
+                        Some(how) => {
+                            for callee in reachable(module, callees)? {
+                                called_by.insert(callee, how.to_owned());
+                            }
+                        }
+                    },
                     opcode => called_by.extend(callees.iter().map(|&c| (c, opcode.to_owned()))),
                 }
             }
@@ -63,11 +68,27 @@ impl Scope {
     }
 }
 
-/// Whether XLA runs the called computation in parallel pieces of its result: it is then no dataflow of whole
-/// arrays any more.
-fn is_partitioned(call: &Instruction) -> bool {
-    serde_json::from_slice::<serde_json::Value>(call.backend_config())
-        .ok()
-        .and_then(|config| Some(!config.get("outer_dimension_partitions")?.as_array()?.is_empty()))
-        .unwrap_or(false)
+/// Computations that these call, themselves included.
+fn reachable(module: &HloModule, from: Vec<i64>) -> Result<BTreeSet<i64>, ProtoError> {
+    let mut found = BTreeSet::new();
+    let mut pending = from;
+    while let Some(id) = pending.pop() {
+        if found.insert(id) {
+            let computation = module.computation(id).ok_or(ProtoError::NoSuchComputation(id))?;
+            for instruction in computation.instructions() {
+                pending.extend(instruction.called_computation_ids()?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How XLA makes one function of a called computation, where it does: such a function cannot call a kernel.
+fn compiled_as_one(call: &Instruction) -> Option<&'static str> {
+    if call.frontend_attribute("xla_cpu_small_call").is_some_and(|value| value == "true") {
+        return Some("a call that XLA compiles into one function, as its values are small");
+    }
+    let config = serde_json::from_slice::<serde_json::Value>(call.backend_config()).ok()?;
+    let partitions = config.get("outer_dimension_partitions")?.as_array()?;
+    (!partitions.is_empty()).then_some("a call that XLA runs in parallel parts of its result")
 }

@@ -1,10 +1,11 @@
 //! With a target: a made-up one whose kernel negates. What is tested is everything around it: the module's
 //! edit, the handler, errors, lifetimes, bytes.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use act_hlo::proto::{HloModule, Instruction};
+use act_hlo::proto::{Computation, HloModule, Instruction};
 use act_pjrt::compile::CompileContext;
 use act_pjrt::kernel::{BufferRef, Kernel};
 use act_pjrt::records::RunRecord;
@@ -23,8 +24,30 @@ enum Manner {
     Plain,
     Fail,
     Panic,
-    /// Meets the test at a barrier, first thing in each run.
-    Meet(Arc<Barrier>),
+    /// Waits for the executable's end, first thing in each run.
+    Outlive(Arc<Outlive>),
+}
+
+/// What a test that destroys a running executable and its kernel tell each other.
+#[derive(Default)]
+struct Outlive {
+    /// The executable is destroyed.
+    destroyed: AtomicBool,
+    /// Runs that saw that; others gave up waiting.
+    saw_it: AtomicUsize,
+}
+
+impl Outlive {
+    fn wait(&self) {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(20) {
+            if self.destroyed.load(Ordering::SeqCst) {
+                self.saw_it.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// A kernel that is counted while it lives.
@@ -52,9 +75,7 @@ impl Kernel for Negate {
             Manner::Plain => {}
             Manner::Fail => return Err("the device is on fire".to_owned()),
             Manner::Panic => panic!("the kernel has a fault"),
-            Manner::Meet(barrier) => {
-                barrier.wait();
-            }
+            Manner::Outlive(outlive) => outlive.wait(),
         }
         let ([arg], [result]) = (args, results) else { return Err("one of each".to_owned()) };
         assert_eq!((arg.dims, arg.size, result.size), (&[4_i64][..], 16, 16));
@@ -73,21 +94,24 @@ impl Kernel for Negate {
     }
 }
 
-/// Replaces every fusion of the entry computation by a call of the kernel.
-struct EveryFusion {
+/// Replaces every fusion of the entry computation that adds by a call of the kernel.
+struct EveryAddition {
     key: &'static str,
     manner: Manner,
     alive: Arc<AtomicUsize>,
     offload_panics: bool,
 }
 
-impl Offload for EveryFusion {
+impl Offload for EveryAddition {
     fn offload(&self, module: &mut HloModule, _: &CompileContext) -> OffloadReport {
         assert!(!self.offload_panics, "the offloader has a fault");
         let entry = module.entry_id();
         let mut report = OffloadReport::default();
+        let adds = |c: &&Computation| c.instructions().any(|i| i.opcode() == "add");
+        let adding: Vec<i64> = module.computations().filter(adds).map(Computation::id).collect();
         for instruction in module.computation_mut(entry).unwrap().instructions_mut() {
-            if instruction.opcode() != "fusion" {
+            let called = instruction.called_computation_ids().unwrap();
+            if instruction.opcode() != "fusion" || !called.iter().all(|id| adding.contains(id)) {
                 continue;
             }
             let shape = instruction.shape().unwrap();
@@ -122,7 +146,7 @@ impl Offload for EveryFusion {
 /// A client for a target of this name and manner, and the number of its kernels that are alive.
 fn target_client(name: &'static str, manner: Manner) -> (Client, Arc<AtomicUsize>) {
     let alive = Arc::new(AtomicUsize::new(0));
-    let offload = EveryFusion { key: name, manner, alive: Arc::clone(&alive), offload_panics: false };
+    let offload = EveryAddition { key: name, manner, alive: Arc::clone(&alive), offload_panics: false };
     let target =
         Target { name: name.to_owned(), fingerprint: format!("print of {name}"), offload: Arc::new(offload) };
     target::register(target);
@@ -154,7 +178,7 @@ fn a_failing_kernel_fails_the_execution() {
 #[test]
 fn a_failing_offloader_leaves_the_program_to_the_host() {
     let offload =
-        EveryFusion { key: "faulty", manner: Manner::Plain, alive: Arc::default(), offload_panics: true };
+        EveryAddition { key: "faulty", manner: Manner::Plain, alive: Arc::default(), offload_panics: true };
     let target = Target { name: "faulty".to_owned(), fingerprint: String::new(), offload: Arc::new(offload) };
     target::register(target);
     let client = client(&[string_option("target", "faulty")]).unwrap();
@@ -204,29 +228,30 @@ fn kernels_live_as_long_as_an_executable_that_calls_them() {
 
 #[test]
 fn destroying_an_executable_does_not_disturb_its_execution() {
-    let barrier = Arc::new(Barrier::new(2));
-    let (client, alive) = target_client("meeting", Manner::Meet(Arc::clone(&barrier)));
-    // Two calls, the second of which looks its kernel up when the executable is gone.
+    let outlive = Arc::new(Outlive::default());
+    let (client, alive) = target_client("outliving", Manner::Outlive(Arc::clone(&outlive)));
+    // Two calls, the second of which looks its kernel up when the executable is gone. The product is there
+    // because XLA runs cheap programs before it returns from the call that begins them.
     let program = "module @twice { func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
         %one = stablehlo.constant dense<1.0> : tensor<4xf32>
         %y = stablehlo.add %x, %one : tensor<4xf32>
         %z = stablehlo.custom_call @act_kernel(%y) {api_version = 4 : i32,
-          backend_config = {abi = 1 : i64, key = \"meeting\"}} : (tensor<4xf32>) -> tensor<4xf32>
-        return %z : tensor<4xf32> } }";
+          backend_config = {abi = 1 : i64, key = \"outliving\"}} : (tensor<4xf32>) -> tensor<4xf32>
+        %rows = stablehlo.broadcast_in_dim %z, dims = [0] : (tensor<4xf32>) -> tensor<4x512xf32>
+        %columns = stablehlo.iota dim = 1 : tensor<512x512xf32>
+        %product = stablehlo.dot %rows, %columns : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+        %column = stablehlo.slice %product [0:4, 1:2] : (tensor<4x512xf32>) -> tensor<4x1xf32>
+        %result = stablehlo.reshape %column : (tensor<4x1xf32>) -> tensor<4xf32>
+        return %result : tensor<4xf32> } }";
     let executable = client.compile("mlir", program.as_bytes()).unwrap();
     let input = client.upload(&INPUT).unwrap();
-    std::thread::scope(|scope| {
-        let releaser = scope.spawn(|| {
-            barrier.wait();
-            // The first call is past its lookup; give the main thread's destruction a chance to come first.
-            std::thread::yield_now();
-            barrier.wait();
-        });
-        let running = executable.execute(&[&input]).unwrap();
-        drop(executable);
-        assert_eq!(running.finish().unwrap(), INPUT);
-        releaser.join().unwrap();
-    });
+    let running = executable.execute(&[&input]).unwrap();
+    drop(executable);
+    outlive.destroyed.store(true, Ordering::SeqCst);
+    for (x, y) in INPUT.iter().zip(running.finish().unwrap()) {
+        assert!((y - 512.0 * x).abs() <= 1e-4 * y.abs(), "512 * {x} = {y}");
+    }
+    assert_eq!(outlive.saw_it.load(Ordering::SeqCst), 2, "the execution was over before the executable was");
     // The event that lets the kernel go comes on a thread of XLA's.
     while alive.load(Ordering::SeqCst) > 0 {
         std::thread::yield_now();

@@ -305,6 +305,17 @@ impl Instruction {
         })
     }
 
+    /// A frontend attribute's value; `None` when it is not there or unreadable.
+    pub fn frontend_attribute(&self, key: &str) -> Option<String> {
+        const ATTRIBUTES: &str = "FrontendAttributes";
+        let attributes = self.message.message(field::FRONTEND_ATTRIBUTES, ATTRIBUTES).ok()??;
+        attributes.all_bytes(1).find_map(|entry| {
+            let entry = Message::parse(entry, ATTRIBUTES).ok()?;
+            let found = entry.string(1, ATTRIBUTES).ok()? == key;
+            found.then(|| entry.string(2, ATTRIBUTES).ok().map(str::to_owned)).flatten()
+        })
+    }
+
     /// Whether a sharding that says anything is attached.
     pub fn has_sharding(&self) -> bool {
         self.message.bytes(field::SHARDING).is_some_and(|b| !b.is_empty())
