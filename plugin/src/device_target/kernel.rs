@@ -33,14 +33,14 @@ struct Stored {
 }
 
 impl DeviceKernel {
-    pub fn new(isa: &Isa, region: Arc<CompiledRegion>) -> DeviceKernel {
+    pub(super) fn new(isa: &Isa, region: Arc<CompiledRegion>) -> DeviceKernel {
         let mlir = region.module.text().to_owned();
         DeviceKernel { code: Code::Region(region), mlir, isa: isa.print() }
     }
 
     /// # Errors
     /// The bytes are damaged, or of another description.
-    pub fn load(isa: &Isa, bytes: &[u8]) -> Result<DeviceKernel, String> {
+    pub(super) fn load(isa: &Isa, bytes: &[u8]) -> Result<DeviceKernel, String> {
         let stored: Stored =
             serde_json::from_slice(bytes).map_err(|error| format!("the kernel is damaged: {error}"))?;
         if stored.isa != isa.print() {

@@ -206,15 +206,22 @@ pub(crate) fn round_to(code: &mut Code, elem: ElemType, value: Value, lanes: u64
         ElemType::F32 | ElemType::F64 => value,
         _ => return value,
     };
-    let (ty, quiet) = match elem {
-        ElemType::F64 => ("f64", "0x7FF8000000000000"),
-        _ => ("f32", "0x7FC00000"),
+    let (ty, bits, magnitude, infinity, quiet) = match elem {
+        ElemType::F64 => ("f64", "i64", i64::MAX, 0x7ff0_0000_0000_0000i64, 0x7ff8_0000_0000_0000i64),
+        _ => ("f32", "i32", 0x7fff_ffff, 0x7f80_0000, 0x7fc0_0000),
     };
-    let float = lanes_of(ty, lanes);
-    let quiet = splat(code, quiet, ty, lanes);
-    let nan = code.op(format_args!("arith.cmpf uno, {value}, {value} : {float}"));
+    // On integers: to LLVM all NaNs are one, it would drop a choice between two of them.
+    let (float, int) = (lanes_of(ty, lanes), lanes_of(bits, lanes));
+    let unrounded = code.op(format_args!("arith.bitcast {value} : {float} to {int}"));
+    let mask = splat(code, magnitude, bits, lanes);
+    let infinity = splat(code, infinity, bits, lanes);
+    let absolute = code.op(format_args!("arith.andi {unrounded}, {mask} : {int}"));
+    let nan = code.op(format_args!("arith.cmpi ugt, {absolute}, {infinity} : {int}"));
+    let quiet = splat(code, quiet, bits, lanes);
+    let rounded = code.op(format_args!("arith.bitcast {rounded} : {float} to {int}"));
     let condition = if lanes == 1 { String::new() } else { format!("{}, ", lanes_of("i1", lanes)) };
-    code.op(format_args!("arith.select {nan}, {quiet}, {rounded} : {condition}{float}"))
+    let chosen = code.op(format_args!("arith.select {nan}, {quiet}, {rounded} : {condition}{int}"));
+    code.op(format_args!("arith.bitcast {chosen} : {int} to {float}"))
 }
 
 pub(crate) fn unary(
