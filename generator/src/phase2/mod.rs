@@ -5,11 +5,15 @@ mod check;
 mod cpsat;
 mod csp;
 mod emit;
+mod equations;
+mod hazards;
 mod linear;
 mod order;
 mod ortools;
+mod parts;
 mod pieces;
 mod precedence;
+mod scope;
 mod skeleton;
 mod spill;
 mod unknowns;
@@ -169,7 +173,7 @@ pub fn allocate(
         match attempt(isa, kernel, graph, options) {
             Ok(Attempt::Allocated(allocation)) => return Ok(*allocation),
             Ok(Attempt::Failed { relieved, .. }) => {
-                queue.extend(relieved.into_iter().map(|g| (spills + 1, g)))
+                queue.extend(relieved.into_iter().map(|g| (spills + 1, g)));
             }
             Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
             Err(_) => {}

@@ -53,7 +53,7 @@ pub(super) fn relieve(
     waiting
         .iter()
         .flat_map(|&(_, id)| {
-            let remade = remade(graph, id).map(|node| Replacement::Remade(node));
+            let remade = remade(graph, id).map(Replacement::Remade);
             let spilled = spill_pair(isa, graph, id).map(Replacement::Spilled);
             remade.into_iter().chain(spilled).map(move |r| (id, r))
         })
