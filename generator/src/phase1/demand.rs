@@ -94,12 +94,13 @@ impl Expander<'_> {
     fn on_chip(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
         let mut found = Vec::new();
         for (k, (place, param)) in self.ins.iter().zip(self.params).enumerate() {
-            if let Place::OnChip { buf, .. } = place {
-                if *buf == buffer && self.egraph.find(*param) == class {
-                    let access = self.isa.buffer(buffer).access.len();
-                    let lens = self.egraph[class].data.shape.dims.iter().take(access).copied().collect();
-                    found.push((Choice::Input { parameter: k, lens }, Vec::new(), 0));
-                }
+            if let Place::OnChip { buf, .. } = place
+                && *buf == buffer
+                && self.egraph.find(*param) == class
+            {
+                let access = self.isa.buffer(buffer).access.len();
+                let lens = self.egraph[class].data.shape.dims.iter().take(access).copied().collect();
+                found.push((Choice::Input { parameter: k, lens }, Vec::new(), 0));
             }
         }
         let matching = Matching { isa: self.isa, egraph: self.egraph };
@@ -208,10 +209,10 @@ impl Expander<'_> {
                 let [x] = node.operands[..] else { continue };
                 let x = self.egraph.find(x);
                 let from = &self.egraph[x].data.shape;
-                if let Some(place) = view::back_through(&place, node.op(), from) {
-                    if seen.insert((x, place.clone())) {
-                        all.push((x, place));
-                    }
+                if let Some(place) = view::back_through(&place, node.op(), from)
+                    && seen.insert((x, place.clone()))
+                {
+                    all.push((x, place));
                 }
             }
         }

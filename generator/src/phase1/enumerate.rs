@@ -1,5 +1,6 @@
 //! Lazy best-first enumeration of complete choices: one option per demand, acyclic, every demand counted once. The order
-//! is by exact cost, since the estimate of a partial choice never exceeds the cost of any completion.
+//! is by exact cost, since the estimate of a partial choice never exceeds the cost of any completion. When the limit ends
+//! the search before anything was found, one choice by tree cost is given in its place.
 
 use super::demand::DemandGraph;
 use std::cmp::Reverse;
@@ -48,6 +49,9 @@ struct State {
     cost: u64,
 }
 
+/// Estimate, number of demands met (more first), age, state.
+type Ranked = (u64, Reverse<usize>, u64, State);
+
 /// The search over one demand graph.
 #[derive(Debug)]
 pub(crate) struct Enumeration {
@@ -59,10 +63,13 @@ pub(crate) struct Enumeration {
     /// Demands that every way of meeting a demand includes.
     forced: Vec<Set>,
     bounds: Vec<u64>,
-    queue: BinaryHeap<Reverse<(u64, Reverse<usize>, u64, State)>>,
+    queue: BinaryHeap<Reverse<Ranked>>,
     sequence: u64,
     expansions: usize,
     limit: usize,
+    roots: Vec<usize>,
+    /// Something was found, or the choice by tree cost was given.
+    found: bool,
 }
 
 impl Enumeration {
@@ -97,6 +104,8 @@ impl Enumeration {
             sequence: 0,
             expansions: 0,
             limit,
+            roots: roots.to_vec(),
+            found: false,
         };
         let mut pending = roots.to_vec();
         pending.sort_unstable();
@@ -118,10 +127,12 @@ impl Enumeration {
     pub(crate) fn next_choice(&mut self) -> Option<(Choices, u64)> {
         while let Some(Reverse((_, _, _, mut state))) = self.queue.pop() {
             let Some(demand) = state.pending.pop() else {
+                self.found = true;
                 return Some((state.chosen, state.cost));
             };
             if self.expansions >= self.limit {
-                return None;
+                self.queue.clear();
+                return if std::mem::replace(&mut self.found, true) { None } else { self.by_tree_cost() };
             }
             self.expansions += 1;
             for &option in &self.open[demand].clone() {
@@ -142,6 +153,39 @@ impl Enumeration {
             }
         }
         None
+    }
+
+    /// The choice that is cheapest when shared demands are counted every time (Knuth's generalisation of Dijkstra's
+    /// algorithm). It has no cycle: an option settles after all that it needs.
+    fn by_tree_cost(&self) -> Option<(Choices, u64)> {
+        let n = self.graph.demands.len();
+        let mut settled: Vec<Option<(u64, usize)>> = vec![None; n];
+        loop {
+            let mut next: Option<(u64, usize, usize)> = None;
+            for d in (0..n).filter(|&d| settled[d].is_none()) {
+                for &o in &self.open[d] {
+                    let alternative = &self.graph.options(d)[o];
+                    let mut needs = alternative.needs.iter().map(|&need| settled[need].map(|s| s.0));
+                    let total = needs.try_fold(alternative.cost, |sum, need| Some(sum.saturating_add(need?)));
+                    if let Some(total) = total.filter(|&t| next.is_none_or(|best| t < best.0)) {
+                        next = Some((total, d, o));
+                    }
+                }
+            }
+            let Some((total, d, o)) = next else { break };
+            settled[d] = Some((total, o));
+        }
+        let (mut chosen, mut cost) = (Choices::new(), 0u64);
+        let mut todo = self.roots.clone();
+        while let Some(d) = todo.pop() {
+            let (_, o) = settled[d]?;
+            if chosen.insert(d, o).is_none() {
+                let alternative = &self.graph.options(d)[o];
+                cost = cost.saturating_add(alternative.cost);
+                todo.extend(&alternative.needs);
+            }
+        }
+        Some((chosen, cost))
     }
 
     /// Whether `to` is `from` or needed by it under the choices made so far.

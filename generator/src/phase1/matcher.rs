@@ -152,12 +152,13 @@ fn forms_of(
         (OpKind::Copy, [operand]) => vec![Form::Same { operand: *operand }],
         (op, operands) => {
             let mut forms = Vec::new();
-            if matches!(op, OpKind::Binary(Binary::Multiply)) && stmt.elem == ElemType::F32 {
-                if let [a, b] = *operands {
-                    for (operand, factor) in [(a, b), (b, a)] {
-                        if let Some(SymConst::F32Attr(attr)) = splat_of(&before[factor]) {
-                            forms.push(Form::TimesOne { operand, attr: *attr });
-                        }
+            if matches!(op, OpKind::Binary(Binary::Multiply))
+                && stmt.elem == ElemType::F32
+                && let [a, b] = *operands
+            {
+                for (operand, factor) in [(a, b), (b, a)] {
+                    if let Some(SymConst::F32Attr(attr)) = splat_of(&before[factor]) {
+                        forms.push(Form::TimesOne { operand, attr: *attr });
                     }
                 }
             }

@@ -211,10 +211,10 @@ impl<'a> Solution<'a> {
                 return None;
             }
             let mut tried = self.clone();
-            if tried.set_int(k as u16, value) {
-                if let Some(done) = tried.settle(rest, trials) {
-                    return Some(done);
-                }
+            if tried.set_int(k as u16, value)
+                && let Some(done) = tried.settle(rest, trials)
+            {
+                return Some(done);
             }
         }
         None

@@ -74,13 +74,16 @@ pub(crate) struct Selection {
     pub(crate) planned: Vec<Planned>,
 }
 
+/// What the compiler was asked: a region and where its operands and results lie.
+type Question = (Graph, Vec<View>, Vec<View>);
+
 /// Selects the regions of a module.
 pub(crate) struct Selector<'a> {
     compiler: &'a dyn RegionCompiler,
     limits: Limits,
     next: u32,
     /// Answers of the compiler; models repeat their layers.
-    answers: HashMap<(Graph, Vec<View>, Vec<View>), Result<CompiledRegion, String>>,
+    answers: HashMap<Question, Result<CompiledRegion, String>>,
     /// Contractions that have been looked at.
     seen: BTreeSet<i64>,
     pub(crate) regions: Vec<OffloadedRegion>,
@@ -188,7 +191,6 @@ impl<'a> Selector<'a> {
     }
 
     /// Offers the candidates one after another; on success with what was tried until then.
-    #[expect(clippy::type_complexity, reason = "the parts of one answer, taken apart at the only call")]
     fn try_all(
         &mut self,
         module: &HloModule,

@@ -43,6 +43,6 @@ fn write(mode: u32) {
     // SAFETY: no reserved bit is set: `mode` is MODE or what `read` gave. No Rust floating-point code runs between
     // `enter` and the drop but the functions that generated code calls, which are exact about denormals themselves.
     unsafe {
-        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, preserves_flags, readonly))
+        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, preserves_flags, readonly));
     };
 }

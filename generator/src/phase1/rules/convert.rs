@@ -133,8 +133,8 @@ pub(crate) fn narrowed(cx: &Context<'_>, id: Id, elem: ElemType) -> Option<Term>
 
 /// A scalar in another type, when converting back gives the same bits.
 pub(crate) fn exact_convert(scalar: &Literal, elem: ElemType) -> Option<Literal> {
-    let there = evaluate(&OpKind::Convert, &[scalar.clone()], &Shape::scalar(elem))?;
-    let back = evaluate(&OpKind::Convert, &[there.clone()], scalar.shape())?;
+    let there = evaluate(&OpKind::Convert, std::slice::from_ref(scalar), &Shape::scalar(elem))?;
+    let back = evaluate(&OpKind::Convert, std::slice::from_ref(&there), scalar.shape())?;
     (back == *scalar).then_some(there)
 }
 

@@ -5,7 +5,7 @@ use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::Vocabulary;
-use act_hlo::{Binary, Literal, OpKind, Shape};
+use act_hlo::{Binary, OpKind};
 use egg::Id;
 
 pub(crate) static RULES: &[Rule] = &[
@@ -73,14 +73,9 @@ fn to_reciprocal(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>
     for n in cx.nodes(d) {
         let OpKind::Broadcast { dims } = n.op() else { continue };
         let y = cx.class(n.operands[0]);
-        let Some(one) = one(cx, elem) else { continue };
+        let Ok(one) = act_isa::constant::int_scalar(elem, 1) else { continue };
         let ones = Term::splat(one, &y.shape.dims);
         let reciprocal = Term::binary(Binary::Divide, ones, y).broadcast(dims, &node.shape().dims);
         out.push(Term::binary(Binary::Multiply, cx.class(x), reciprocal));
     }
-}
-
-fn one(_: &Context<'_>, elem: act_hlo::ElemType) -> Option<Literal> {
-    let one = act_isa::constant::int_scalar(elem, 1).ok()?;
-    (*one.shape() == Shape::scalar(elem)).then_some(one)
 }

@@ -2,7 +2,7 @@
 
 use super::{Context, Rule, RuleClass};
 use crate::numerics::FloatPolicy;
-use crate::phase1::facts::evaluate;
+use crate::phase1::facts::{evaluate, real_value};
 use crate::phase1::language::{HeadOp, TensorNode};
 use crate::phase1::term::{Kind, Term};
 use crate::phase1::vocabulary::Vocabulary;
@@ -136,10 +136,10 @@ fn min_max_to_clamp(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Te
 
 fn max_min_to_clamp(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     for (x, hi, lo) in nested(cx, node, Binary::Maximum, Binary::Minimum) {
-        if let (Some(a), Some(b)) = (cx.number(lo), cx.number(hi)) {
-            if a < b {
-                out.push(clamp(cx, node, lo, x, hi));
-            }
+        if let (Some(a), Some(b)) = (cx.number(lo), cx.number(hi))
+            && a < b
+        {
+            out.push(clamp(cx, node, lo, x, hi));
         }
     }
 }
@@ -181,7 +181,7 @@ fn monotone_step(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Step)> {
         }
     }
     let x = variable?;
-    let constant = operands.iter().flatten().map(super::super::facts::real_value).next().flatten();
+    let constant = operands.iter().flatten().map(real_value).next().flatten();
     let increasing = match node.op() {
         // Every convert between reals is monotone; out-of-range values saturate or, between integers, wrap.
         OpKind::Convert => {
@@ -196,10 +196,7 @@ fn monotone_step(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Step)> {
         OpKind::Binary(Binary::Maximum | Binary::Minimum) => constant.is_some_and(|c| !c.is_nan()),
         OpKind::Clamp => {
             matches!(operands.as_slice(), [Some(_), None, Some(_)])
-                && operands
-                    .iter()
-                    .flatten()
-                    .all(|l| super::super::facts::real_value(l).is_some_and(|v| !v.is_nan()))
+                && operands.iter().flatten().all(|l| real_value(l).is_some_and(|v| !v.is_nan()))
         }
         OpKind::Unary(u) => {
             matches!(u, Unary::RoundNearestEven | Unary::RoundNearestAfz | Unary::Floor | Unary::Ceil)
@@ -220,12 +217,12 @@ fn monotone(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>)
 /// `steps` lead from `x` to the class, outermost first.
 fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, result: &Shape, out: &mut Vec<Term>) {
     for inner in cx.nodes(x) {
-        if let OpKind::Binary(op @ (Binary::Maximum | Binary::Minimum)) = inner.op() {
-            if inner.shape().elem.is_int() {
-                for (y, c) in both_orders(&inner.operands) {
-                    if let Some(scalar) = cx.splat(c) {
-                        out.extend(exchanged(cx, *op, y, scalar, &steps, result));
-                    }
+        if let OpKind::Binary(op @ (Binary::Maximum | Binary::Minimum)) = inner.op()
+            && inner.shape().elem.is_int()
+        {
+            for (y, c) in both_orders(&inner.operands) {
+                if let Some(scalar) = cx.splat(c) {
+                    out.extend(exchanged(cx, *op, y, scalar, &steps, result));
                 }
             }
         }
@@ -286,8 +283,9 @@ fn straddle(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
             if low.elem() != n.shape().elem || (low == a && high == b) {
                 continue;
             }
-            let real = super::super::facts::real_value;
-            let (Some(ra), Some(rb), Some(rl), Some(rh)) = (real(a), real(b), real(low), real(high)) else {
+            let (Some(ra), Some(rb), Some(rl), Some(rh)) =
+                (real_value(a), real_value(b), real_value(low), real_value(high))
+            else {
                 continue;
             };
             let (Some(wa), Some(wb)) = (whole(a), whole(b)) else { continue };

@@ -130,12 +130,8 @@ fn transposed(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
 }
 
 fn of_reshape(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let Some((&[d], combiner, r, init)) = parts(node)
-        .map(|(d, c, x, i)| (d, c, x, i))
-        .and_then(|p| <&[usize; 1]>::try_from(p.0).ok().map(|d| (d, p.1, p.2, p.3)))
-    else {
-        return;
-    };
+    let Some((dims, combiner, r, init)) = parts(node) else { return };
+    let &[d] = dims else { return };
     let to = &cx.shape(r).dims;
     if to[d] == 1 {
         return;

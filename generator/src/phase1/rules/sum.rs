@@ -12,7 +12,7 @@ pub(crate) static RULES: &[Rule] = &[Rule {
     name: "add-assoc-product",
     class: RuleClass::Integer,
     policy: FloatPolicy::Exact,
-    statement: "(d + x) + y => d + (x + y), d a product, and the other groupings that keep d outermost",
+    statement: "(d + x) + y => (x + y) + d, d a product, y none: what is no product moves inward",
     useful: accumulates,
     rewrite: associate,
 }];
@@ -28,6 +28,10 @@ fn associate(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     }
     let product = |id: Id| cx.nodes(id).iter().any(|n| matches!(n.op(), OpKind::Dot(_)));
     for (inner, y) in [(a, b), (b, a)] {
+        // Products among themselves stay in their order: nothing is gained by another.
+        if product(y) {
+            continue;
+        }
         for operands in cx.operands_of(inner, &OpKind::Binary(Binary::Add)) {
             let [p, q] = *operands else { continue };
             for (d, x) in [(p, q), (q, p)] {

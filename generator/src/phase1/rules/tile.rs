@@ -61,7 +61,7 @@ fn fitted(dims: &[u64], sizes: &[Sizes]) -> Option<Vec<u64>> {
         sizes.iter().rev().take_while(|s| s.min == s.max).map(|s| s.max).collect::<Vec<_>>();
     let inner: u64 = fixed.iter().product();
     let elements: u64 = dims.iter().product();
-    if inner == 0 || elements % inner != 0 {
+    if inner == 0 || !elements.is_multiple_of(inner) {
         return None;
     }
     let open = sizes.len() - fixed.len();
@@ -139,7 +139,11 @@ fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut V
         .filter(|(form, _)| form.dims == *dims && form.out == node.shape().elem);
     for (_, longest) in steps {
         let step = longest.max;
-        if step == 0 || k <= step || k.div_ceil(step) > PIECES || (k % step != 0 && k % step < longest.min) {
+        if step == 0
+            || k <= step
+            || k.div_ceil(step) > PIECES
+            || (!k.is_multiple_of(step) && k % step < longest.min)
+        {
             continue;
         }
         let mut sum: Option<Term> = None;

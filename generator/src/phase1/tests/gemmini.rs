@@ -173,6 +173,16 @@ pub(super) fn products_beyond_the_array_are_cut_and_accumulated() {
     }
 }
 
+/// More than the search can rank: some graph is found all the same, and it is right.
+#[test]
+fn a_large_kernel_has_a_graph_when_the_search_gives_up() {
+    let (isa, selector) = selector("gemmini");
+    let kernel = kernel(&requantized(48, 48, 40));
+    let found = select(&selector, &kernel, FloatPolicy::Exact, 2).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(names(&isa, &found[0].graph).iter().filter(|n| n.starts_with("matmul")).count(), 27);
+    assert_exact(&isa, &kernel, &found[0].graph);
+}
+
 #[test]
 fn an_operator_that_gemmini_lacks_is_named() {
     let (_, selector) = selector("gemmini");
