@@ -14,7 +14,7 @@ from conftest import HERE, python
 from programs import PROGRAMS
 
 # "" leaves ACT_TARGET unset.
-TARGETS = [""]
+TARGETS = ["", "gemmini", "h_qkv"]
 RUNS = [("cpu", "")] + [("act", target) for target in TARGETS]
 DEVICES = sorted({program.devices for program in PROGRAMS.values()})
 

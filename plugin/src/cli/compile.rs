@@ -14,8 +14,8 @@ use std::time::Instant;
 /// # Errors
 /// Bad input, or no code for the kernel on the target.
 pub(super) fn compile(args: &KernelArgs, emit: Emit) -> Result<Report, CliError> {
-    let kernel = input::read(&args.file)?;
     let compiler = args.compiler()?;
+    let kernel = input::read(&args.file)?;
     let start = Instant::now();
     let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -17,8 +17,8 @@ use std::time::Instant;
 /// # Errors
 /// Bad input, or no code for the kernel on the target.
 pub(super) fn run(args: &KernelArgs, seed: u64) -> Result<Report, CliError> {
-    let kernel = input::read(&args.file)?;
     let compiler = args.compiler()?;
+    let kernel = input::read(&args.file)?;
     let start = Instant::now();
     let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
     let mut value = compile::describe(&region, start.elapsed().as_secs_f64());
