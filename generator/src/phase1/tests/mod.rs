@@ -63,28 +63,3 @@ fn names(isa: &Isa, graph: &PiiGraph) -> Vec<String> {
     names.sort();
     names
 }
-
-#[test]
-fn zz_timing() {
-    for (target, text) in [
-        ("h_qkv", attention::PLAIN.to_owned()),
-        ("gemmini", gemmini::product(16, 16, 16)),
-        ("gemmini", gemmini::product(16, 64, 16)),
-        ("gemmini", gemmini::requantized(16, 16, 16)),
-        ("gemmini", gemmini::requantized(64, 64, 64)),
-    ] {
-        let (_, selector) = selector(target);
-        let kernel = kernel(&text);
-        for _ in 0..3 {
-            let t = std::time::Instant::now();
-            let mut s = selector
-                .select(&kernel, numerics(FloatPolicy::Xla), &Limits::default())
-                .unwrap_or_else(|e| panic!("{e}"));
-            let a = t.elapsed();
-            let n = s.next().map(|s| s.cost);
-            eprintln!("{target} {a:?} {:?} {n:?} {:?}", t.elapsed(), s.exploration());
-            let n = s.by_ref().take(16).count();
-            eprintln!("   16 more ({n}) {:?}", t.elapsed());
-        }
-    }
-}
