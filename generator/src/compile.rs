@@ -29,6 +29,8 @@ pub struct Options {
 pub struct CandidateLimits {
     /// Candidates looked at.
     pub most: u32,
+    /// Candidates that cannot be allocated, while none could: what does not fit is refused in bounded time.
+    pub failures: u32,
     /// Once a candidate was accepted as number n: the enumeration goes on to number `2 · n + patience` (the paper's
     /// termination heuristic, counted in candidates instead of seconds).
     pub patience: u32,
@@ -36,7 +38,7 @@ pub struct CandidateLimits {
 
 impl Default for CandidateLimits {
     fn default() -> CandidateLimits {
-        CandidateLimits { most: 512, patience: 16 }
+        CandidateLimits { most: 512, failures: 24, patience: 16 }
     }
 }
 
@@ -100,6 +102,8 @@ pub enum EnumerationEnd {
     Exhausted,
     /// [`CandidateLimits::most`].
     Limit,
+    /// [`CandidateLimits::failures`].
+    Failures,
     /// [`CandidateLimits::patience`].
     Patience,
 }
@@ -136,6 +140,9 @@ pub fn compile_best(
         if seen >= limits.most {
             break EnumerationEnd::Limit;
         }
+        if best.is_none() && report.candidates.len() >= limits.failures as usize {
+            break EnumerationEnd::Failures;
+        }
         if best.as_ref().is_some_and(|(_, at)| seen >= at.saturating_mul(2).saturating_add(limits.patience)) {
             break EnumerationEnd::Patience;
         }
@@ -155,7 +162,9 @@ pub fn compile_best(
         let allocation = phase2::allocate(isa, kernel, &pii, &alloc_options);
         let elapsed = started.elapsed();
         match allocation {
-            Err(AllocError::SolverMissing(missing)) => return Err(NoAllocation::SolverMissing(missing)),
+            Err(AllocError::SolverMissing(missing)) if options.alloc == AllocatorChoice::CpSat => {
+                return Err(NoAllocation::SolverMissing(missing));
+            }
             Err(reason) => note(Outcome::Failed(reason)),
             Ok(allocation) => {
                 let value = cost.cost(isa, &straight_line(&allocation.assembly));
@@ -182,11 +191,23 @@ pub fn compile_best(
         Some((compiled, _)) => Ok(Compiled { report, ..compiled }),
         None => {
             let tried = report.candidates.len();
-            let first = report.candidates.into_iter().find_map(|t| match t.outcome {
-                Outcome::Failed(reason) => Some(reason),
+            let reasons: Vec<AllocError> = report
+                .candidates
+                .into_iter()
+                .filter_map(|t| match t.outcome {
+                    Outcome::Failed(reason) => Some(reason),
+                    _ => None,
+                })
+                .collect();
+            let missing = reasons.iter().find_map(|reason| match reason {
+                AllocError::SolverMissing(missing) => Some(missing.clone()),
                 _ => None,
             });
-            Err(first.map_or(NoAllocation::NoCandidate, |reason| NoAllocation::Failed { reason, tried }))
+            Err(match (missing, reasons.into_iter().next()) {
+                (Some(missing), _) => NoAllocation::SolverMissing(missing),
+                (None, Some(reason)) => NoAllocation::Failed { reason, tried },
+                (None, None) => NoAllocation::NoCandidate,
+            })
         }
     }
 }

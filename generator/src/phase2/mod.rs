@@ -68,12 +68,14 @@ pub struct AllocOptions {
 pub struct AllocLimits {
     /// Orders of one graph that are handed to an allocator.
     pub orders: u32,
-    /// Prefixes looked at in the search for further orders.
+    /// Prefixes looked at in the search for further orders; a fourth of it for graphs with spills.
     pub prefixes: u64,
     /// Elementary steps of the precedence search, per order.
     pub search_steps: u64,
     /// Thousandths of CP-SAT's deterministic time, per order.
     pub cpsat_time_milli: u32,
+    /// Orders that the allocators may give up on before the graph is.
+    pub undecided: u32,
     /// Values that may be moved out of a full buffer.
     pub spills: u32,
     /// Graphs with spills that are tried.
@@ -83,12 +85,13 @@ pub struct AllocLimits {
 impl Default for AllocLimits {
     fn default() -> AllocLimits {
         AllocLimits {
-            orders: 64,
-            prefixes: 20_000,
-            search_steps: 2_000_000,
-            cpsat_time_milli: 5_000,
+            orders: 32,
+            prefixes: 4_000,
+            search_steps: 1_000_000,
+            cpsat_time_milli: 2_000,
+            undecided: 2,
             spills: 8,
-            spilled_graphs: 48,
+            spilled_graphs: 24,
         }
     }
 }
@@ -165,6 +168,8 @@ pub fn allocate(
     // Breadth first, so that few spills are preferred to many.
     let mut queue: VecDeque<(u32, PiiGraph)> = relieved.into_iter().map(|g| (1, g)).collect();
     let mut left = options.limits.spilled_graphs;
+    let limits = AllocLimits { prefixes: options.limits.prefixes / 4, ..options.limits };
+    let options = &AllocOptions { limits, ..*options };
     while let Some((spills, graph)) = queue.pop_front() {
         if left == 0 || spills > options.limits.spills {
             break;
@@ -202,23 +207,32 @@ fn attempt(
     let skeleton = skeleton::Skeleton::new(isa, kernel, &graph)?;
     let preferred = order::sethi_ullman(&skeleton).ok_or(AllocError::NoOrder)?;
     let mut orders = order::Orders::new(&skeleton, preferred.clone(), options.limits.prefixes);
-    let (mut tried, mut proven, mut culprit) = (0, true, None);
-    while tried < options.limits.orders {
+    let (mut tried, mut undecided, mut culprit, mut missing) = (0, 0, None, None);
+    while tried < options.limits.orders && undecided < options.limits.undecided {
         let Some(order) = orders.next() else { break };
         tried += 1;
-        match solve(&skeleton.csp(&order), options)? {
-            (Outcome::Sat(values), allocator) => {
+        match solve(&skeleton.csp(&order), options) {
+            Ok((Outcome::Sat(values), allocator)) => {
                 let found = Found { order: &order, values: &values, allocator, orders_tried: tried };
                 return Ok(Attempt::Allocated(Box::new(finish(isa, kernel, graph, &skeleton, &found)?)));
             }
-            (Outcome::Unsat { buffer }, _) => culprit = culprit.or(buffer),
-            (Outcome::GaveUp, _) => proven = false,
+            Ok((Outcome::Unsat { buffer }, _)) => culprit = culprit.or(buffer),
+            Ok((Outcome::GaveUp, _)) => undecided += 1,
+            // The search may still decide another order.
+            Err(AllocError::SolverMissing(reason)) if options.allocator == AllocatorChoice::Auto => {
+                undecided += 1;
+                missing = Some(reason);
+            }
+            Err(error) => return Err(error),
         }
         orders.last_failed();
     }
+    if let Some(missing) = missing {
+        return Err(missing.into());
+    }
     let buffer = culprit.and_then(|b| isa.buffers.get(b)).map(|b| b.name.clone());
     let relieved = culprit.map(|b| spill::relieve(isa, &graph, &skeleton, &preferred, b)).unwrap_or_default();
-    let error = if proven && orders.exhausted() {
+    let error = if undecided == 0 && orders.exhausted() {
         AllocError::NoFit { buffer, orders: tried }
     } else {
         AllocError::GaveUp { buffer, orders: tried }

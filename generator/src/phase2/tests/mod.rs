@@ -2,9 +2,11 @@
 //! allocators against exhaustive search.
 
 mod attention;
+mod candidates;
 mod description;
 mod identities;
 mod orders;
 mod places;
 mod random;
 mod replay;
+mod spills;

@@ -1,0 +1,88 @@
+//! The choice among candidates: branch and bound, patience, and refusals in bounded time.
+
+use super::attention::{attention, product_of_products};
+use super::description::{Builder, h_qkv, in_hbm};
+use crate::compile::{CandidateLimits, EnumerationEnd, NoAllocation, Options, Outcome, Report, compile_best};
+use crate::cost::{CostModel, SumOfCosts};
+use crate::pii::PiiGraph;
+use act_isa::{Isa, Program};
+
+/// Attention whose result goes to d0 and back `detours` times.
+fn with_detours(isa: &Isa, detours: u64) -> PiiGraph {
+    let mut b = Builder::new(isa);
+    b.graph = attention(isa);
+    b.graph.roots.clear();
+    let last = b.graph.nodes.pop().and_then(|store| store.operands.first().copied()).unwrap();
+    let mut value = last;
+    for _ in 0..detours {
+        // gemm with itself: meaningless, but three more instructions of cost 1.
+        let squared = b.run("gemm", &[], &[value, value]);
+        let activated = b.run("softmax", &[64], &[squared]);
+        value = b.run("mov", &[64], &[activated]);
+    }
+    let stored = b.store("store_rm", &[64], value, 0, 8192);
+    b.root(&[stored])
+}
+
+fn outcomes(report: &Report) -> Vec<Outcome> {
+    report.candidates.iter().map(|c| c.outcome.clone()).collect()
+}
+
+/// Knows no bound, so that every candidate must be allocated to be judged.
+struct Boundless;
+
+impl CostModel for Boundless {
+    fn lower_bound(&self, _: &Isa, _: &PiiGraph) -> u64 {
+        0
+    }
+
+    fn cost(&self, isa: &Isa, program: &Program) -> u64 {
+        SumOfCosts.cost(isa, program)
+    }
+
+    fn fingerprint(&self) -> [u8; 32] {
+        [0; 32]
+    }
+}
+
+#[test]
+fn the_cheapest_wins_and_what_cannot_win_is_not_allocated() {
+    let isa = h_qkv();
+    let graphs = || [2, 0, 1, 0].into_iter().map(|d| with_detours(&isa, d));
+    let options = Options::default();
+    let best = compile_best(&isa, &in_hbm(3), graphs(), &options, &SumOfCosts).unwrap();
+    assert_eq!((best.cost, best.assembly.instrs.len()), (9, 9));
+    assert_eq!(
+        outcomes(&best.report),
+        [Outcome::Accepted { cost: 15 }, Outcome::Accepted { cost: 9 }, Outcome::Pruned, Outcome::Pruned]
+    );
+    assert_eq!(best.report.end, EnumerationEnd::Exhausted);
+
+    let best = compile_best(&isa, &in_hbm(3), graphs(), &options, &Boundless).unwrap();
+    assert_eq!(best.cost, 9);
+    assert_eq!(outcomes(&best.report)[2..], [Outcome::Dearer { cost: 12 }, Outcome::Dearer { cost: 9 }]);
+}
+
+#[test]
+fn enumeration_ends() {
+    let isa = h_qkv();
+    let endless = || std::iter::repeat_with(|| attention(&isa));
+    let limits = CandidateLimits { most: 100, failures: 5, patience: 3 };
+    let options = Options { candidates: limits, ..Options::default() };
+    let best = compile_best(&isa, &in_hbm(3), endless(), &options, &SumOfCosts).unwrap();
+    assert_eq!((best.report.end, best.report.candidates.len()), (EnumerationEnd::Patience, 2 + 3));
+
+    let limits = CandidateLimits { most: 4, ..limits };
+    let options = Options { candidates: limits, ..Options::default() };
+    let best = compile_best(&isa, &in_hbm(3), endless(), &options, &SumOfCosts).unwrap();
+    assert_eq!((best.report.end, best.report.candidates.len()), (EnumerationEnd::Limit, 4));
+
+    let limits = CandidateLimits { most: 100, ..limits };
+    let options = Options { candidates: limits, ..Options::default() };
+    let hopeless = std::iter::repeat_with(|| product_of_products(&isa));
+    let error = compile_best(&isa, &in_hbm(4), hopeless, &options, &SumOfCosts).unwrap_err();
+    assert!(matches!(error, NoAllocation::Failed { tried: 5, .. }), "{error:?}");
+
+    let error = compile_best(&isa, &in_hbm(4), std::iter::empty(), &options, &SumOfCosts).unwrap_err();
+    assert_eq!(error, NoAllocation::NoCandidate);
+}

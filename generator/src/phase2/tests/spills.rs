@@ -1,0 +1,90 @@
+//! Spills: instructions found by their semantics, loads made again, and refusals where nothing restores a value.
+
+use super::super::{AllocError, AllocOptions, Allocation, allocate};
+use super::attention::{TILE, product_of_products};
+use super::description::{Builder, in_hbm};
+use super::replay::replay;
+use crate::pii::{PiiGraph, PiiOp};
+use act_isa::{Isa, Space, load_target};
+
+/// The description with the semantics that phase 2 asks for.
+fn h_qkv() -> Isa {
+    load_target("h_qkv").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn names(isa: &Isa, allocation: &Allocation) -> Vec<String> {
+    allocation.assembly.instrs.iter().map(|i| isa.instr(i.op).name.clone()).collect()
+}
+
+/// Instructions that store to scratch memory and that load from it.
+fn through_scratch(isa: &Isa, allocation: &Allocation) -> Vec<String> {
+    let graph = &allocation.graph;
+    let scratch = |id: &crate::PiiId| {
+        let node = graph.node(*id);
+        let loads = node
+            .operands
+            .iter()
+            .any(|&o| matches!(&graph.node(o).op, PiiOp::HbmView(view) if view.space == Space::Scratch));
+        loads || matches!(&node.op, PiiOp::Instr { store: Some(view), .. } if view.space == Space::Scratch)
+    };
+    let name = |id: &crate::PiiId| match &graph.node(*id).op {
+        PiiOp::Instr { op, .. } => isa.instr(*op).name.clone(),
+        _ => String::new(),
+    };
+    allocation.order.iter().filter(|id| scratch(id)).map(name).collect()
+}
+
+#[test]
+fn a_product_is_spilled_by_what_puts_it_back() {
+    let isa = h_qkv();
+    let graph = product_of_products(&isa);
+    let allocation = allocate(&isa, &in_hbm(4), &graph, &AllocOptions::default()).unwrap();
+    replay(&isa, &in_hbm(4), &allocation.graph, &allocation);
+    assert_eq!(allocation.assembly.scratch_bytes, TILE);
+    assert_eq!(through_scratch(&isa, &allocation), ["store_rm", "load_rm"]);
+}
+
+#[test]
+fn two_transposing_moves_restore_each_other_and_one_does_not() {
+    // The plain store made a transposing one: only the transposing load undoes it.
+    let mut isa = h_qkv();
+    let (rm, cm) = (isa.instr_named("store_rm").unwrap(), isa.instr_named("store_cm").unwrap());
+    isa.instrs[usize::from(rm.0)].computation = isa.instr(cm).computation.clone();
+    let graph = product_of_products(&isa);
+    let allocation = allocate(&isa, &in_hbm(4), &graph, &AllocOptions::default()).unwrap();
+    let moves = through_scratch(&isa, &allocation);
+    assert!(moves[0].starts_with("store") && moves[1] == "load_cm", "{moves:?}");
+
+    // Without it nothing restores a value.
+    let (plain, transposing) = (isa.instr_named("load_rm").unwrap(), isa.instr_named("load_cm").unwrap());
+    isa.instrs[usize::from(transposing.0)].computation = isa.instr(plain).computation.clone();
+    let error = allocate(&isa, &in_hbm(4), &graph, &AllocOptions::default()).unwrap_err();
+    assert!(matches!(error, AllocError::NoFit { .. }), "{error:?}");
+}
+
+/// (A·B)·A: A is wanted again after both tiles of d1 were needed, and loading it again is cheaper than a spill.
+fn reused_operand(isa: &Isa) -> PiiGraph {
+    let mut b = Builder::new(isa);
+    let (x, y, z) = (b.bytes(0, 0, TILE), b.bytes(1, 0, TILE), b.bytes(2, 0, TILE));
+    let (x, y, z) =
+        (b.run("load_rm", &[64], &[x]), b.run("load_rm", &[64], &[y]), b.run("load_rm", &[64], &[z]));
+    let xy = b.run("gemm", &[], &[x, y]);
+    let xy = b.run("mov", &[64], &[xy]);
+    let xyz = b.run("gemm", &[], &[xy, z]);
+    let xyz = b.run("mov", &[64], &[xyz]);
+    let product = b.run("gemm", &[], &[xyz, x]);
+    let product = b.run("mov", &[64], &[product]);
+    let stored = b.store("store_rm", &[64], product, 0, TILE);
+    b.root(&[stored])
+}
+
+#[test]
+fn a_load_is_made_again_rather_than_spilled() {
+    let isa = h_qkv();
+    let graph = reused_operand(&isa);
+    let allocation = allocate(&isa, &in_hbm(3), &graph, &AllocOptions::default()).unwrap();
+    replay(&isa, &in_hbm(3), &allocation.graph, &allocation);
+    assert_eq!(allocation.assembly.scratch_bytes, 0);
+    let loads = names(&isa, &allocation).iter().filter(|n| *n == "load_rm").count();
+    assert_eq!((loads, allocation.assembly.instrs.len()), (4, graph.instructions() + 1));
+}
