@@ -101,6 +101,13 @@ def test_bad_input_is_told(arguments: tuple[str, ...], said: str) -> None:
     assert said in process.stderr
 
 
+def test_a_kernel_too_large_to_run_is_told() -> None:
+    text = MATMUL.format(m=2**40, k=16, n=16)
+    process = act("run", "-", "--target", "gemmini", text=text)
+    assert process.returncode == 1
+    assert "smaller shape" in process.stderr
+
+
 def test_the_example_compiles_for_the_description_of_readme() -> None:
     examples = HERE / "examples"
     process = act("run", examples / "saxpy.hlo", "--target", examples / "lanes.taidl")

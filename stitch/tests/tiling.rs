@@ -291,6 +291,24 @@ fn a_value_times_its_own_transpose() {
     assert_eq!(choices(&region, &axes, &isa, true)[0].tiles.len(), 2);
 }
 
+/// XLA widens the operand once for both sides of the product.
+#[test]
+fn a_converted_value_times_its_own_transpose() {
+    let mut graph = Graph::new("gram");
+    let x = graph.parameter(Shape::new(ElemType::S8, [9, 6]));
+    let wide = graph.add_declared(Op::Convert, &[x], Some(&Shape::new(ElemType::S32, [9, 6]))).unwrap();
+    let dims = DotDims { lhs_contracting: vec![1], rhs_contracting: vec![1], ..DotDims::default() };
+    let shape = Shape::new(ElemType::S32, [9, 9]);
+    let dot = graph.add_declared(Op::Dot(dims), &[wide, wide], Some(&shape)).unwrap();
+    graph.add_root(dot).unwrap();
+    assert!(check(&graph, (4, 4, 4)) > 0);
+    let views = [View::row_major(Space::Operand(0), graph.shape(x))];
+    let results = [View::row_major(Space::Result(0), &shape)];
+    let region = normalize(&graph, &views, &results).unwrap();
+    let axes = Axes::of_graph(&region.graph);
+    assert_eq!(choices(&region, &axes, &machine(4, 4, 4), true)[0].tiles.len(), 2);
+}
+
 #[test]
 fn batched_products_run_one_batch_at_a_time() {
     let mut graph = Graph::new("batched");

@@ -44,6 +44,10 @@ pub(super) enum CliError {
     /// The kernel has no code for this target: the one outcome that is no fault of the input.
     #[error("refused: {0}")]
     Refused(#[from] RegionError),
+    #[error(
+        "the kernel's operands and results have {bytes} bytes; a run takes {most} at most, use a smaller shape"
+    )]
+    TooLarge { bytes: u64, most: u64 },
     #[error("the reference evaluator cannot compute the kernel: {0}")]
     Reference(String),
 }

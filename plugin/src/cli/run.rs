@@ -12,6 +12,10 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Instant;
 
+/// Operands and results together that a run may hold, in bytes: they are made three times over, and the reference
+/// evaluator is slow.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Compiles, executes three ways and compares.
 ///
 /// # Errors
@@ -23,6 +27,11 @@ pub(super) fn run(args: &KernelArgs, seed: u64) -> Result<Report, CliError> {
     let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
     let mut value = compile::describe(&region, start.elapsed().as_secs_f64());
 
+    let ids = kernel.graph.params().iter().chain(kernel.graph.roots());
+    let bytes = ids.fold(0u64, |sum, &id| sum.saturating_add(kernel.graph.shape(id).bytes()));
+    if bytes > MOST_BYTES {
+        return Err(CliError::TooLarge { bytes, most: MOST_BYTES });
+    }
     let mut rng = SplitMix64::new(seed);
     let inputs: Vec<Literal> = kernel
         .graph

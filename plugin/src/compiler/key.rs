@@ -27,5 +27,17 @@ pub(super) fn region_key(
     part(&act_hlo::canonical_bytes(graph));
     part(format!("{operands:?}").as_bytes());
     part(format!("{results:?}").as_bytes());
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.finalize())
+}
+
+/// Bytes of a description's hash that are enough to tell descriptions apart in messages and fingerprints.
+const DESCRIPTION_HASH: usize = 8;
+
+/// A short hash of a description's normal form.
+pub(super) fn description_hash(isa: &Isa) -> String {
+    hexadecimal(&Sha256::digest(isa.digest().as_bytes())[..DESCRIPTION_HASH])
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -102,7 +102,7 @@ impl TargetCompiler {
 
     /// Identifies the description: equal fingerprints, equal descriptions.
     pub fn fingerprint(&self) -> String {
-        self.isa().digest()
+        key::description_hash(self.isa())
     }
 
     /// Appends a line to the dump's list of regions, if there is a dump.

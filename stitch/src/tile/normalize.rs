@@ -79,6 +79,7 @@ pub fn normalize(graph: &Graph, operands: &[View], results: &[View]) -> Result<N
         leaves: Vec::new(),
         consts: Vec::new(),
         done: vec![None; graph.nodes().len()],
+        depth: leaf_depths(graph),
     };
     for id in graph.ids() {
         let node = graph.node(id);
@@ -110,20 +111,39 @@ struct Normalizer<'a> {
     leaves: Vec<Leaf>,
     consts: Vec<u8>,
     done: Vec<Option<NodeId>>,
+    /// Operators between a node and its one leaf; `None` for nodes that are built once for all users.
+    depth: Vec<Option<usize>>,
+}
+
+/// Longest chain above a leaf that is copied with it.
+const LEAF_CHAIN: usize = 4;
+
+fn leaf_depths(graph: &Graph) -> Vec<Option<usize>> {
+    let mut depths: Vec<Option<usize>> = Vec::with_capacity(graph.nodes().len());
+    for node in graph.nodes() {
+        let depth = match (&node.op, &node.operands[..]) {
+            (Op::Parameter(_) | Op::Constant(_), _) => Some(0),
+            (
+                Op::Convert
+                | Op::BitcastConvert
+                | Op::Copy
+                | Op::Broadcast { .. }
+                | Op::Reshape
+                | Op::Transpose { .. },
+                [operand],
+            ) => depths[operand.0 as usize].map(|d| d + 1).filter(|&d| d <= LEAF_CHAIN),
+            _ => None,
+        };
+        depths.push(depth);
+    }
+    depths
 }
 
 impl Normalizer<'_> {
-    /// Leaves are copied at every use; so is a broadcast of a scalar constant, whose dimensions belong to its user.
+    /// Leaves are copied at every use, and so are short chains that only re-type or move one leaf: each user cuts its
+    /// dimensions in its own way.
     fn is_leaf(&self, id: NodeId) -> bool {
-        let node = self.source.node(id);
-        match &node.op {
-            Op::Parameter(_) | Op::Constant(_) => true,
-            Op::Broadcast { .. } => node.operands.iter().all(|&o| {
-                let operand = self.source.node(o);
-                matches!(&operand.op, Op::Constant(c) if c.splat_value().is_some())
-            }),
-            _ => false,
-        }
+        self.depth[id.0 as usize].is_some()
     }
 
     fn value(&mut self, id: NodeId) -> Result<NodeId, GraphError> {
@@ -139,8 +159,7 @@ impl Normalizer<'_> {
                 Ok(self.out.parameter(node.shape.clone()))
             }
             Op::Constant(literal) => self.constant(literal),
-            // `is_leaf`: the one other kind is a broadcast of a constant with one value.
-            _ => {
+            Op::Broadcast { .. } => {
                 let splat = node.operands.first().and_then(|&o| match &self.source.node(o).op {
                     Op::Constant(c) => c.splat_value(),
                     _ => None,
@@ -150,6 +169,7 @@ impl Normalizer<'_> {
                     None => self.rebuild(id),
                 }
             }
+            _ => self.rebuild(id),
         }
     }
 
