@@ -54,6 +54,8 @@ def test_run_agrees_three_ways(m: int, k: int, n: int) -> None:
     assert found["status"] == "ok"
     assert found["oracle"]["difference"] == found["simulator"]["difference"] == "bit for bit"
     assert found["oracle_instructions"] == found["simulator_instructions"] == found["instructions"]
+    # Results leave the accumulator once, as 32-bit integers.
+    assert found["bytes_moved"]["acc"]["dram"] == 4 * m * n
     blocks = -(-m // 16) * -(-k // 16) * -(-n // 16)
     assert sum(c for name, c in found["instructions"].items() if name.startswith("matmul")) == blocks
 

@@ -3,7 +3,7 @@
 
 use super::outcome::{CliError, Report};
 use super::{KernelArgs, compile, input};
-use crate::compiler::instructions_of;
+use crate::compiler::counters_of;
 use act_hlo::compare::{Difference, compare};
 use act_hlo::random::{SplitMix64, Values, random_literal};
 use act_hlo::{Literal, eval};
@@ -79,7 +79,7 @@ pub(super) fn run(args: &KernelArgs, seed: u64) -> Result<Report, CliError> {
         text.push_str("the oracle and the simulator disagree bit for bit\n");
         success = false;
     }
-    for (name, count) in instructions_of(isa, &region.code.program.body) {
+    for (name, count) in counters_of(isa, &region.code.program.body).instructions {
         let _ = writeln!(text, "{count:>10} {name}");
     }
     let _ = writeln!(text, "{:>10} modelled cycles", region.code.cost);

@@ -8,7 +8,7 @@ mod summary;
 
 pub use backend_kernel::BackendKernels;
 pub use dump::{DumpError, Dumper};
-pub use summary::{RegionSummary, instructions_of};
+pub use summary::{RegionSummary, counters_of};
 
 use act_generator::phase1::GenerateError;
 use act_generator::{Backend, Options, SumOfCosts};

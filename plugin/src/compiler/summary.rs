@@ -1,6 +1,6 @@
 //! What a region was compiled to, in numbers: instructions by kind, bytes, modelled cycles.
 
-use act_isa::{Isa, Program};
+use act_isa::{Counters, Isa, Program};
 use act_stitch::region::{Packing, RegionCode};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ pub struct RegionSummary {
     pub tile: Vec<u64>,
     /// Instructions that one execution runs, by name.
     pub instructions: BTreeMap<String, u64>,
+    /// Bytes that instructions move between memories, by source and then destination.
+    pub bytes_moved: BTreeMap<String, BTreeMap<String, u64>>,
     /// Bytes that the host copies to pack and unpack.
     pub host_copy_bytes: u64,
     pub modelled_cycles: u64,
@@ -29,14 +31,13 @@ impl RegionSummary {
         let mut allocators: Vec<String> = code.kernels.iter().map(|k| k.code.allocator.clone()).collect();
         allocators.sort();
         allocators.dedup();
-        let mut instructions = BTreeMap::new();
-        let mut host_copy_bytes = 0;
-        count(isa, &code.program.body, 1, &mut instructions, &mut host_copy_bytes);
+        let counters = counters_of(isa, &code.program.body);
         RegionSummary {
             target: isa.name.clone(),
             tile,
-            instructions,
-            host_copy_bytes,
+            instructions: counters.instructions,
+            bytes_moved: counters.bytes,
+            host_copy_bytes: counters.host_copy_bytes,
             modelled_cycles: code.cost,
             allocators,
             kernels: code.kernels.len(),
@@ -49,21 +50,27 @@ impl RegionSummary {
     }
 }
 
-/// Instructions by name that one execution of a nest runs.
-pub fn instructions_of(isa: &Isa, program: &Program) -> BTreeMap<String, u64> {
-    let mut instructions = BTreeMap::new();
-    count(isa, program, 1, &mut instructions, &mut 0);
-    instructions
+/// What one execution of a nest counts, by the same profiles that oracle and simulator count by.
+pub fn counters_of(isa: &Isa, program: &Program) -> Counters {
+    let mut counters = Counters::default();
+    count(isa, program, 1, &mut counters);
+    counters
 }
 
-fn count(isa: &Isa, program: &Program, times: u64, into: &mut BTreeMap<String, u64>, copied: &mut u64) {
+fn count(isa: &Isa, program: &Program, times: u64, into: &mut Counters) {
     match program {
-        Program::Seq(parts) => parts.iter().for_each(|part| count(isa, part, times, into, copied)),
-        Program::For { trip, body, .. } => count(isa, body, times.saturating_mul(*trip), into, copied),
-        Program::Instr { op, .. } => *into.entry(isa.instr(*op).name.clone()).or_default() += times,
+        Program::Seq(parts) => parts.iter().for_each(|part| count(isa, part, times, into)),
+        Program::For { trip, body, .. } => count(isa, body, times.saturating_mul(*trip), into),
+        Program::Instr { op, alpha, .. } => {
+            // An instruction without a profile has been refused by the simulator before.
+            if let Ok(profile) = isa.instr(*op).profile(isa, alpha) {
+                into.count_times(&profile, times);
+            }
+        }
         Program::HostCopy { from, .. } => {
             let elements = from.dims.iter().fold(1u64, |n, d| n.saturating_mul(d.0));
-            *copied += times.saturating_mul(elements).saturating_mul(from.elem.bytes());
+            let bytes = times.saturating_mul(elements).saturating_mul(from.elem.bytes());
+            into.host_copy_bytes = into.host_copy_bytes.saturating_add(bytes);
         }
         Program::Fence => {}
     }
