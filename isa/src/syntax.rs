@@ -51,6 +51,8 @@ mod parse_computation;
 mod parse_term;
 mod parser;
 mod printer;
+mod recovery;
+mod released;
 mod sample;
 mod scope;
 #[cfg(test)]
@@ -59,6 +61,15 @@ mod tests;
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Severity, Span};
 
 use crate::model::Isa;
+
+/// Whether a lone semantics block, `ENTRY name { .. }`, is well-formed; names in it are not resolved.
+///
+/// # Errors
+/// Every fault of spelling and grammar.
+pub fn check_block(text: &str, file: &str) -> Result<(), Diagnostics> {
+    let list = parser::parse_block(text);
+    if list.is_empty() { Ok(()) } else { Err(Diagnostics { file: file.to_owned(), text: text.into(), list }) }
+}
 
 impl Isa {
     /// Reads a description. Warnings are dropped; [`Isa::parse_with_warnings`] keeps them.
@@ -74,13 +85,25 @@ impl Isa {
     /// # Errors
     /// As [`Isa::parse`].
     pub fn parse_with_warnings(text: &str, file: &str) -> Result<(Isa, Diagnostics), Diagnostics> {
-        let found = |list| Diagnostics { file: file.to_owned(), text: text.into(), list };
-        let items = parser::parse(text).map_err(|diagnostic| found(vec![diagnostic]))?;
-        let mut lowered = lower::lower(&items);
-        if lowered.diagnostics.is_empty() {
-            lowered.diagnostics = check::check(&lowered);
+        let parsed = parser::parse(text);
+        let mut list = parsed.faults;
+        let mut isa = None;
+        // Without its declarations the rest of a text is full of unknown names.
+        if !parsed.declarations_lost {
+            let complete = list.is_empty();
+            let mut lowered = lower::lower(&parsed.items);
+            list.append(&mut lowered.diagnostics);
+            list.append(&mut check::check_instructions(&lowered));
+            if complete && !list.iter().any(|d| d.severity == Severity::Error) {
+                list.append(&mut check::check_whole(&lowered));
+            }
+            isa = Some(lowered.isa);
         }
-        let diagnostics = found(lowered.diagnostics);
-        if diagnostics.has_errors() { Err(diagnostics) } else { Ok((lowered.isa, diagnostics)) }
+        list.sort_by_key(|d| d.span.start);
+        let diagnostics = Diagnostics { file: file.to_owned(), text: text.into(), list };
+        match isa {
+            Some(isa) if !diagnostics.has_errors() => Ok((isa, diagnostics)),
+            _ => Err(diagnostics),
+        }
     }
 }

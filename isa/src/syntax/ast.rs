@@ -95,6 +95,8 @@ pub(super) enum OptionAst {
     /// `{[start:limit:stride], ..}`
     Ranges(Vec<(Term, Term, Option<Term>)>),
     Word(Term),
+    /// `init=-inf`
+    Constant(ConstantAst),
 }
 
 #[derive(Clone, Debug, PartialEq)]

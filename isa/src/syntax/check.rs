@@ -12,16 +12,22 @@ use crate::semantics::{InstantiateError, Position};
 use act_hlo::OpKind;
 use std::collections::BTreeSet;
 
-/// Checks that need every instruction; run only on descriptions that lowered without error.
-pub(super) fn check(lowered: &LoweredIsa) -> Vec<Diagnostic> {
+/// Every instruction by itself.
+pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     let isa = &lowered.isa;
     let mut out = Vec::new();
     for (instr, spans) in isa.instrs.iter().zip(&lowered.instrs) {
         attributes(instr, spans, &mut out);
         samples(isa, instr, spans, &mut out);
     }
+    out
+}
+
+/// Checks that need every instruction; run only on descriptions that are right so far.
+pub(super) fn check_whole(lowered: &LoweredIsa) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
     buffers(lowered, &mut out);
-    if let Err((at, error)) = check_templates(isa) {
+    if let Err((at, error)) = check_templates(&lowered.isa) {
         let span = lowered.instrs.get(at).map_or(super::Span::default(), |spans| spans.asm);
         out.push(Diagnostic::error(span, Problem::Template(error)));
     }

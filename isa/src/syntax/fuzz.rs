@@ -184,7 +184,9 @@ proptest! {
         isa.instrs[0].requires = requires;
         let text = isa.print();
         // Without the checks: most random requirements have no solution.
-        let lowered = lower::lower(&parser::parse(&text).expect("printed text is well-formed"));
+        let parsed = parser::parse(&text);
+        prop_assert!(parsed.faults.is_empty(), "{}", text);
+        let lowered = lower::lower(&parsed.items);
         prop_assert_eq!(lowered.diagnostics, vec![], "{}", text);
         prop_assert_eq!(lowered.isa, isa, "{}", text);
     }

@@ -35,21 +35,33 @@ const PUNCTUATION: [&str; 32] = [
     "|", "=", "<", ">", "+", "-", "*", "/", "%", "!", "`", "?", "@",
 ];
 
-/// All tokens with their places, closed by [`Token::End`].
-///
-/// # Errors
-/// The first character or literal that is no token.
-pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
-    let mut lexer = Lexer { text, at: 0, backtick: None };
-    let mut out = Vec::new();
+/// A text in tokens.
+pub(super) struct Tokens {
+    /// With their places, closed by [`Token::End`].
+    pub list: Vec<(Token, Span)>,
+    /// Places of the comments, without the line's end.
+    pub comments: Vec<Span>,
+    /// Characters and literals that are no token; they are left out of the list.
+    pub faults: Vec<Diagnostic>,
+}
+
+pub(super) fn tokens(text: &str) -> Tokens {
+    let mut lexer = Lexer { text, at: 0, backtick: None, comments: Vec::new() };
+    let mut out = Tokens { list: Vec::new(), comments: Vec::new(), faults: Vec::new() };
     loop {
-        lexer.skip_blank()?;
+        lexer.skip_blank();
         let start = lexer.at;
-        let token = lexer.token()?;
-        let end = token == Token::End;
-        out.push((token, Span { start, end: lexer.at }));
-        if end {
-            return Ok(out);
+        match lexer.token() {
+            Ok(token) => {
+                let end = token == Token::End;
+                out.list.push((token, Span { start, end: lexer.at }));
+                if end {
+                    out.comments = lexer.comments;
+                    return out;
+                }
+            }
+            // Every fault leaves the lexer behind its first character at least.
+            Err(fault) => out.faults.push(fault),
         }
     }
 }
@@ -59,6 +71,7 @@ struct Lexer<'a> {
     at: usize,
     /// Where the open backtick expression began. In it `//` divides; elsewhere it starts a comment.
     backtick: Option<usize>,
+    comments: Vec<Span>,
 }
 
 impl<'a> Lexer<'a> {
@@ -77,36 +90,43 @@ impl<'a> Lexer<'a> {
         Err(Diagnostic::error(Span { start, end: self.at.max(start + 1) }, problem))
     }
 
-    fn skip_blank(&mut self) -> Result<(), Diagnostic> {
+    fn skip_blank(&mut self) {
         loop {
-            let blank = self.take_while(char::is_whitespace);
-            if let (Some(open), true) = (self.backtick, blank.contains('\n')) {
-                self.at = open + 1;
-                return self.fail(open, Problem::Unterminated("backtick"));
-            }
+            self.take_while(char::is_whitespace);
             let comment =
                 self.rest().starts_with('#') || (self.backtick.is_none() && self.rest().starts_with("//"));
             if !comment {
-                return Ok(());
+                return;
             }
-            self.take_while(|c| c != '\n');
+            let start = self.at;
+            let text = self.take_while(|c| c != '\n').trim_end();
+            self.comments.push(Span { start, end: start + text.len() });
         }
+    }
+
+    /// Whether the backtick at `self.at` has its partner, in the same statement.
+    fn backtick_closes(&self) -> bool {
+        let inside = self.text.get(self.at + 1..).unwrap_or_default();
+        inside.find(['`', ';']).is_some_and(|end| inside[end..].starts_with('`'))
     }
 
     fn token(&mut self) -> Result<Token, Diagnostic> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
-            return match self.backtick {
-                Some(open) => self.fail(open, Problem::Unterminated("backtick")),
-                None => Ok(Token::End),
-            };
+            return Ok(Token::End);
         };
         let second = rest.chars().nth(1);
-        if first.is_ascii_digit() {
+        if first.is_ascii_digit() || (first == '.' && second.is_some_and(|c| c.is_ascii_digit())) {
             return self.number();
         }
         if first == '"' {
-            return self.string();
+            let string = self.string();
+            if string.is_err() {
+                // What follows on the line is the string's inside.
+                self.take_while(|c| !matches!(c, '"' | '\n'));
+                self.at += usize::from(self.rest().starts_with('"'));
+            }
+            return string;
         }
         let word = |c: char| c.is_ascii_alphabetic() || c == '_';
         if word(first) || (first == '@' && second.is_some_and(word)) {
@@ -121,6 +141,10 @@ impl<'a> Lexer<'a> {
             return self.fail(self.at - first.len_utf8(), Problem::UnexpectedCharacter(first));
         };
         if punct == "`" {
+            if self.backtick.is_none() && !self.backtick_closes() {
+                self.at += 1;
+                return self.fail(self.at - 1, Problem::Unterminated("backtick"));
+            }
             self.backtick = if self.backtick.is_some() { None } else { Some(self.at) };
         }
         self.at += punct.len();
@@ -158,7 +182,10 @@ impl<'a> Lexer<'a> {
         self.take_while(digit);
         let mut float = false;
         let mut next = self.rest().chars();
-        if next.next() == Some('.') && next.next().is_some_and(digit) {
+        // `1..n` is a range, `0.5` and `1.` are floats.
+        if next.next() == Some('.')
+            && next.next().is_none_or(|c| digit(c) || !(c == '.' || c.is_alphabetic()))
+        {
             float = true;
             self.at += 1;
             self.take_while(digit);
@@ -220,7 +247,9 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<Token> {
-        tokens(text).unwrap().into_iter().map(|(token, _)| token).collect()
+        let found = tokens(text);
+        assert!(found.faults.is_empty(), "{:?}", found.faults);
+        found.list.into_iter().map(|(token, _)| token).collect()
     }
 
     #[test]
@@ -254,8 +283,16 @@ mod tests {
 
     #[test]
     fn open_literals_are_reported_where_they_begin() {
-        for (text, at) in [("a \"b\nc", 2), ("x `n\n`", 2), ("`", 0), ("\"a\\q\"", 2)] {
-            assert_eq!(tokens(text).unwrap_err().span.start, at, "{text}");
+        for (text, at) in [("a \"b\nc", 2), ("x `n;\n`n`", 2), ("`", 0), ("\"a\\q\"", 2)] {
+            assert_eq!(tokens(text).faults[0].span.start, at, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_no_token_is_left_out() {
+        let found = tokens("a $ b // $\n?§");
+        assert_eq!(found.faults.len(), 2);
+        assert_eq!(found.list.len(), 4);
+        assert_eq!(found.comments, [Span { start: 6, end: 10 }]);
     }
 }

@@ -26,6 +26,16 @@ pub(super) struct InstrSpans {
     pub stmts: Vec<Span>,
 }
 
+/// What is wrong with one instruction.
+pub(super) struct Faults(pub Vec<Diagnostic>);
+
+impl Faults {
+    /// The value, or `None` after noting why there is none.
+    pub(super) fn keep<T>(&mut self, result: Parsed<T>) -> Option<T> {
+        result.map_err(|fault| self.0.push(fault)).ok()
+    }
+}
+
 /// A model, where its parts stand, and what was wrong.
 pub(super) struct LoweredIsa {
     pub isa: Isa,
@@ -36,17 +46,14 @@ pub(super) struct LoweredIsa {
 }
 
 pub(super) fn lower(items: &[Item]) -> LoweredIsa {
-    let mut lowering = Lowering { scope: Scope::default(), out: empty() };
+    let mut lowering = Lowering { scope: Scope::default(), faulty_buffers: Vec::new(), out: empty() };
     lowering.declarations(items);
     for item in items {
-        if let Item::Instr(ast) = item {
-            match lowering.instr(ast) {
-                Ok((instr, spans)) => {
-                    lowering.out.isa.instrs.push(instr);
-                    lowering.out.instrs.push(spans);
-                }
-                Err(diagnostic) => lowering.out.diagnostics.push(diagnostic),
-            }
+        if let Item::Instr(ast) = item
+            && let Some((instr, spans)) = lowering.instr(ast)
+        {
+            lowering.out.isa.instrs.push(instr);
+            lowering.out.instrs.push(spans);
         }
     }
     if lowering.out.isa.instrs.len() > MAX_ITEMS {
@@ -76,6 +83,8 @@ fn empty() -> LoweredIsa {
 struct Lowering {
     /// Registers and constants; attributes are those of the instruction at hand.
     scope: Scope,
+    /// Declared, but not understood: what uses one is not judged.
+    faulty_buffers: Vec<String>,
     out: LoweredIsa,
 }
 
@@ -110,9 +119,12 @@ impl Lowering {
                         self.duplicate("buffer", &ast.name);
                     }
                     let buffer = self.buffer(ast);
-                    if let Some(buffer) = self.note(buffer) {
-                        self.out.isa.buffers.push(buffer);
-                        self.out.buffers.push(ast.name.span);
+                    match self.note(buffer) {
+                        Some(buffer) => {
+                            self.out.isa.buffers.push(buffer);
+                            self.out.buffers.push(ast.name.span);
+                        }
+                        None => self.faulty_buffers.push(ast.name.text.clone()),
                     }
                 }
                 Item::Register(name, value) | Item::Const(name, value) => {
@@ -208,9 +220,14 @@ impl Lowering {
         Ok(Buffer { name: ast.name.text.clone(), access, unit, elem: ast.elem, align })
     }
 
-    fn attr(&self, ast: &AttrAst) -> Parsed<AttrDecl> {
+    fn attr(&self, ast: &AttrAst, is_alpha: bool, scope: &Scope) -> Parsed<AttrDecl> {
         let kind = match &ast.kind {
             AttrKindAst::Plain => AttrKind::Int { min: 0, max: i64::MAX },
+            AttrKindAst::F32 if !is_alpha => {
+                let found = "f32".to_owned();
+                let problem = Problem::Expected { expected: "an integer range".to_owned(), found };
+                return Err(Diagnostic::error(ast.name.span, problem));
+            }
             AttrKindAst::F32 => AttrKind::F32,
             AttrKindAst::Range(min_term, max_term) => {
                 let min = self.scope.value(min_term)?;
@@ -224,57 +241,69 @@ impl Lowering {
         if RESERVED.contains(&ast.name.text.as_str()) {
             return Err(Diagnostic::error(ast.name.span, Problem::ReservedName(ast.name.text.clone())));
         }
+        if scope.names().any(|n| n == ast.name.text) {
+            let problem = Problem::DuplicateName { what: "name", name: ast.name.text.clone() };
+            return Err(Diagnostic::error(ast.name.span, problem));
+        }
         Ok(AttrDecl { name: ast.name.text.clone(), kind })
     }
 
-    fn instr(&mut self, ast: &InstrAst) -> Parsed<(Instr, InstrSpans)> {
-        let attrs = |list: &[AttrAst]| list.iter().map(|a| self.attr(a)).collect::<Parsed<Vec<_>>>();
-        let (alpha, beta) = (attrs(&ast.alpha)?, attrs(&ast.beta)?);
-        let mut scope = self.scope.clone();
-        for (name, decl, is_alpha) in ast
-            .alpha
-            .iter()
-            .zip(&alpha)
-            .map(|(a, d)| (&a.name, d, true))
-            .chain(ast.beta.iter().zip(&beta).map(|(a, d)| (&a.name, d, false)))
-        {
-            if scope.names().any(|n| n == name.text) {
-                let problem = Problem::DuplicateName { what: "name", name: name.text.clone() };
-                return Err(Diagnostic::error(name.span, problem));
-            }
-            if !is_alpha && decl.kind == AttrKind::F32 {
-                let found = "f32".to_owned();
-                let problem = Problem::Expected { expected: "an integer range".to_owned(), found };
-                return Err(Diagnostic::error(name.span, problem));
-            }
-            if is_alpha { &mut scope.alpha } else { &mut scope.beta }.push(decl.clone());
+    /// The instruction, or `None` after noting all that is wrong with it.
+    fn instr(&mut self, ast: &InstrAst) -> Option<(Instr, InstrSpans)> {
+        let uses_faulty = |s: &SliceAst| self.faulty_buffers.contains(&s.memory.text);
+        if ast.inputs.iter().chain(&ast.outputs).any(uses_faulty) {
+            return None;
         }
-        let slices =
-            |list: &[SliceAst]| list.iter().map(|s| self.slice(s, &scope)).collect::<Parsed<Vec<Slice>>>();
-        let (inputs, outputs) = (slices(&ast.inputs)?, slices(&ast.outputs)?);
+        let mut faults = Faults(Vec::new());
+        let mut scope = self.scope.clone();
+        for (attr, is_alpha) in ast.alpha.iter().map(|a| (a, true)).chain(ast.beta.iter().map(|a| (a, false)))
+        {
+            let decl = self.attr(attr, is_alpha, &scope);
+            // One with a fault is known all the same, so that its uses are no faults.
+            let unknown =
+                || AttrDecl { name: attr.name.text.clone(), kind: AttrKind::Int { min: 0, max: i64::MAX } };
+            let decl = faults.keep(decl).unwrap_or_else(unknown);
+            if is_alpha { &mut scope.alpha } else { &mut scope.beta }.push(decl);
+        }
+        let mut slices = |list: &[SliceAst]| -> Vec<Slice> {
+            list.iter().filter_map(|s| faults.keep(self.slice(s, &scope))).collect()
+        };
+        let (inputs, outputs) = (slices(&ast.inputs), slices(&ast.outputs));
+        let requires = ast.requires.iter().filter_map(|r| faults.keep(scope.cond(r))).collect();
+        let cost = ast.cost.as_ref().map_or(Ok(Expr::Int(1)), |c| scope.expr(c));
+        let cost = faults.keep(cost);
+        let unit = faults.keep(ast.unit.as_ref().map(|name| self.unit(name)).transpose());
         let missing = |what| {
             let of = format!("instruction `{}`", ast.name.text);
             Diagnostic::error(ast.name.span, Problem::Missing { what, of })
         };
-        if outputs.is_empty() {
-            return Err(missing("`out` slice"));
+        if ast.outputs.is_empty() {
+            faults.0.push(missing("`out` slice"));
         }
-        let computation = ast.computation.as_ref().ok_or_else(|| missing("`computation`"))?;
-        let Lowered { computation, spans } = lower_computation(computation, &scope, inputs.len())?;
-        self.roots(ast, &computation, outputs.len())?;
-        let unit = match &ast.unit {
-            None => None,
-            Some(name) => Some(self.unit(name)?),
+        let lowered = match &ast.computation {
+            Some(computation) => {
+                let lowered = lower_computation(computation, &scope, ast.inputs.len(), &mut faults);
+                lowered.filter(|l| faults.keep(self.roots(ast, &l.computation, ast.outputs.len())).is_some())
+            }
+            None => {
+                faults.0.push(missing("`computation`"));
+                None
+            }
         };
+        if !faults.0.is_empty() {
+            self.out.diagnostics.append(&mut faults.0);
+            return None;
+        }
+        let Lowered { computation, spans } = lowered?;
         let instr = Instr {
             name: ast.name.text.clone(),
-            alpha,
-            beta,
+            alpha: scope.alpha,
+            beta: scope.beta,
             inputs,
             outputs,
-            requires: ast.requires.iter().map(|r| scope.cond(r)).collect::<Parsed<Vec<_>>>()?,
-            cost: ast.cost.as_ref().map_or(Ok(Expr::Int(1)), |c| scope.expr(c))?,
-            unit,
+            requires,
+            cost: cost?,
+            unit: unit?,
             asm: ast.asm.as_ref().map(|(text, _)| text.clone()).unwrap_or_default(),
             computation,
         };
@@ -290,7 +319,7 @@ impl Lowering {
             asm: ast.asm.as_ref().map_or(ast.name.span, |(_, span)| *span),
             stmts: spans,
         };
-        Ok((instr, spans))
+        Some((instr, spans))
     }
 
     fn roots(&self, ast: &InstrAst, computation: &Computation, outputs: usize) -> Parsed<()> {

@@ -2,7 +2,9 @@
 
 use super::ast::{ArgsAst, ComputationAst, ConstantAst, Name, OptionAst, StmtAst, TermKind};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
+use super::lower::Faults;
 use super::parser::Parsed;
+use super::released::{canonical, combiner};
 use super::scope::{Meaning, Scope};
 use crate::constant::{float_bytes, int_bytes};
 use crate::expr::{Env, Expr};
@@ -36,9 +38,6 @@ const STRUCTURED: [&str; 23] = [
     "dot",
 ];
 
-/// Other spellings in published descriptions.
-const ALIASES: [(&str, &str); 3] = [("exp", "exponential"), ("max", "maximum"), ("min", "minimum")];
-
 /// Most elements of a constant written out in a description.
 const MAX_CONSTANT: u64 = 1 << 20;
 
@@ -49,33 +48,51 @@ pub(super) struct Lowered {
 }
 
 /// Statements of one computation while they are lowered.
-struct Block<'a> {
+pub(super) struct Block<'a> {
     scope: &'a Scope,
-    stmts: Vec<Stmt>,
-    spans: Vec<Span>,
+    pub stmts: Vec<Stmt>,
+    pub spans: Vec<Span>,
+    /// Statements that only stand in for a scalar (`released.rs`): dropped where nothing uses them.
+    pub spare: Vec<usize>,
 }
 
-/// Lowers a block; `inputs` is the number of the instruction's operands.
-///
-/// # Errors
-/// The first unknown name, wrong attribute or constant.
-pub(super) fn lower_computation(ast: &ComputationAst, scope: &Scope, inputs: usize) -> Parsed<Lowered> {
-    let mut block = Block { scope, stmts: Vec::new(), spans: Vec::new() };
+/// Lowers a block; `inputs` is the number of the instruction's operands. `None` after noting what is wrong in
+/// `faults`: unknown names, wrong attributes and constants, statement by statement.
+pub(super) fn lower_computation(
+    ast: &ComputationAst,
+    scope: &Scope,
+    inputs: usize,
+    faults: &mut Faults,
+) -> Option<Lowered> {
+    let mut block = Block { scope, stmts: Vec::new(), spans: Vec::new(), spare: Vec::new() };
     let mut roots = Vec::new();
+    // Statements with a fault; those that use one are not judged.
+    let mut lost: Vec<&str> = Vec::new();
     for stmt in &ast.stmts {
-        let at = block.stmt(stmt, inputs)?;
-        if stmt.root {
-            roots.push(at);
+        let uses_lost = match &stmt.args {
+            ArgsAst::Operands(names) => names.iter().any(|n| lost.contains(&n.text.as_str())),
+            _ => false,
+        };
+        let lowered = if uses_lost { None } else { faults.keep(block.stmt(stmt, inputs)) };
+        match lowered {
+            Some(at) if stmt.root => roots.push(at),
+            Some(_) => {}
+            None => lost.push(&stmt.name.text),
         }
     }
     if let Some(returns) = &ast.returns {
-        if !roots.is_empty() {
+        if ast.stmts.iter().any(|s| s.root) {
             let problem = Problem::Repeated { what: "root", of: "the computation".to_owned() };
-            return Err(Diagnostic::error(ast.span, problem));
+            faults.0.push(Diagnostic::error(ast.span, problem));
         }
-        roots = returns.iter().map(|name| block.operand(name)).collect::<Parsed<Vec<usize>>>()?;
+        let known = returns.iter().filter(|name| !lost.contains(&name.text.as_str()));
+        roots = known.filter_map(|name| faults.keep(block.operand(name))).collect();
     }
-    Ok(Lowered { computation: Computation { stmts: block.stmts, roots }, spans: block.spans })
+    if !lost.is_empty() {
+        return None;
+    }
+    block.drop_spare(&mut roots);
+    Some(Lowered { computation: Computation { stmts: block.stmts, roots }, spans: block.spans })
 }
 
 impl Block<'_> {
@@ -87,14 +104,14 @@ impl Block<'_> {
         })
     }
 
-    fn push(&mut self, stmt: Stmt, span: Span) -> usize {
+    pub(super) fn push(&mut self, stmt: Stmt, span: Span) -> usize {
         self.stmts.push(stmt);
         self.spans.push(span);
         self.stmts.len() - 1
     }
 
     /// A name for a statement that the text does not spell.
-    fn fresh(&self, base: &str, suffix: &str) -> String {
+    pub(super) fn fresh(&self, base: &str, suffix: &str) -> String {
         let mut name = format!("{base}.{suffix}");
         while self.stmts.iter().any(|s| s.name == name) {
             name.push_str(".x");
@@ -141,6 +158,9 @@ impl Block<'_> {
                     let op = SymOp::Constant(constant);
                     let one = Stmt { name, op, operands: Vec::new(), elem: ast.elem, dims: Vec::new() };
                     let at = self.push(one, ast.span);
+                    if dims == [Expr::Int(1)] {
+                        self.spare.push(at + 1);
+                    }
                     stmt(SymOp::Broadcast { dims: Vec::new() }, vec![at])
                 } else {
                     stmt(SymOp::Constant(constant), Vec::new())
@@ -149,12 +169,24 @@ impl Block<'_> {
             ArgsAst::Operands(names) => {
                 let mut operands = names.iter().map(|n| self.operand(n)).collect::<Parsed<Vec<usize>>>()?;
                 let op = match ast.op.text.strip_prefix("reduce-").and_then(combiner) {
-                    Some(combiner) => {
-                        operands.push(self.neutral(combiner, ast)?);
-                        SymOp::Reduce { dims: options.dimension_list("dimensions")?, combiner }
-                    }
-                    None => options.operator()?,
+                    Some(combiner) => SymOp::Reduce { dims: options.dimension_list("dimensions")?, combiner },
+                    None => match super::released::selection(&ast.op.text) {
+                        Some(direction) => {
+                            operands = self.selection(direction, &operands, ast)?;
+                            SymOp::Select
+                        }
+                        None => options.operator()?,
+                    },
                 };
+                if let SymOp::Reduce { combiner, .. } = op
+                    && operands.len() == 1
+                {
+                    operands.push(match options.get("init") {
+                        Some(OptionAst::Constant(init)) => self.initial(init, ast)?,
+                        _ => self.neutral(combiner, ast)?,
+                    });
+                }
+                let op = self.fit_scalars(op, &mut operands, ast, &dims);
                 stmt(op, operands)
             }
         };
@@ -185,6 +217,14 @@ impl Block<'_> {
         let op = SymOp::Constant(SymConst::Literal(literal(elem, Vec::new(), bytes, ast.span)?));
         let name = self.fresh(&ast.name.text, "init");
         Ok(self.push(Stmt { name, op, operands: Vec::new(), elem, dims: Vec::new() }, ast.span))
+    }
+
+    /// The value of `init=` as a statement.
+    fn initial(&mut self, init: &ConstantAst, ast: &StmtAst) -> Parsed<usize> {
+        let constant = self.constant(init, ast, &[])?;
+        let name = self.fresh(&ast.name.text, "init");
+        let op = SymOp::Constant(constant);
+        Ok(self.push(Stmt { name, op, operands: Vec::new(), elem: ast.elem, dims: Vec::new() }, ast.span))
     }
 
     fn constant(&self, constant: &ConstantAst, ast: &StmtAst, dims: &[Expr]) -> Parsed<SymConst> {
@@ -283,15 +323,12 @@ fn literal(elem: ElemType, dims: Vec<u64>, bytes: Vec<u8>, span: Span) -> Parsed
     })
 }
 
-/// An elementwise operator of two operands by its HLO name or an alias.
-fn combiner(name: &str) -> Option<Binary> {
-    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, canonical)| canonical);
-    Binary::from_name(name)
-}
-
 fn is_operator(name: &str) -> bool {
-    let canonical = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, canonical)| canonical);
-    STRUCTURED.contains(&canonical) || Unary::from_name(canonical).is_some() || combiner(canonical).is_some()
+    let name = canonical(name);
+    STRUCTURED.contains(&name)
+        || Unary::from_name(name).is_some()
+        || combiner(name).is_some()
+        || super::released::selection(name).is_some()
 }
 
 /// The attributes behind an operator.
@@ -311,9 +348,9 @@ fn option_names(op: &str) -> &'static [&'static str] {
         "slice" => &["slice"],
         "dynamic-slice" => &["dynamic_slice_sizes"],
         "pad" => &["low", "high", "interior"],
-        "reduce" => &["dimensions", "to_apply"],
+        "reduce" => &["dimensions", "to_apply", "init"],
         "dot" => &["lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims"],
-        _ if op.strip_prefix("reduce-").and_then(combiner).is_some() => &["dimensions"],
+        _ if op.strip_prefix("reduce-").and_then(combiner).is_some() => &["dimensions", "init"],
         _ => &[],
     }
 }
@@ -326,7 +363,7 @@ impl Options<'_> {
 
     /// Every attribute is one that the operator takes. An unknown operator is reported elsewhere.
     fn all_known(&self) -> Parsed<()> {
-        let known = option_names(&self.op.text);
+        let known = option_names(canonical(&self.op.text));
         if known.is_empty() && !is_operator(&self.op.text) {
             return Ok(());
         }
@@ -390,8 +427,7 @@ impl Options<'_> {
     }
 
     fn operator(&self) -> Parsed<SymOp> {
-        let name = self.op.text.as_str();
-        let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, canonical)| canonical);
+        let name = canonical(&self.op.text);
         if let Some(unary) = Unary::from_name(name) {
             return Ok(OpKind::Unary(unary));
         }
@@ -418,6 +454,8 @@ impl Options<'_> {
                 exponent_bits: self.number("exponent_bits")?,
                 mantissa_bits: self.number("mantissa_bits")?,
             },
+            // Without `dimensions` it spreads a scalar.
+            "broadcast" if self.get("dimensions").is_none() => OpKind::Broadcast { dims: Vec::new() },
             "broadcast" => OpKind::Broadcast { dims: self.dimension_list("dimensions")? },
             "reshape" => OpKind::Reshape,
             "transpose" => OpKind::Transpose { perm: self.dimension_list("dimensions")? },
@@ -436,7 +474,7 @@ impl Options<'_> {
             },
             "reduce" => {
                 let word = self.word("to_apply")?;
-                let Some(combiner) = combiner(&word) else {
+                let Some(combiner) = super::released::named_combiner(&word) else {
                     let nearest = nearest(&word, Binary::ALL.iter().map(|b| b.name()));
                     let problem = Problem::UnknownName { what: "combiner", name: word, nearest };
                     return Err(Diagnostic::error(self.op.span, problem));

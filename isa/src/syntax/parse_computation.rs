@@ -31,9 +31,22 @@ impl Parser {
                 returns = Some(names);
                 return Ok(ComputationAst { stmts, returns, span: start });
             }
+            if *self.peek() == Token::End || self.at_left_item() {
+                return self.unexpected("`}` of the block");
+            }
+            let at = self.at;
             let root = keyword && self.eat_word("ROOT");
-            stmts.push(self.stmt(root)?);
-            self.eat(";");
+            match self.stmt(root) {
+                Ok(stmt) => {
+                    stmts.push(stmt);
+                    self.eat(";");
+                }
+                Err(fault) => {
+                    self.faults.push(fault);
+                    self.depth = 0;
+                    self.skip_to_statement(at);
+                }
+            }
         }
     }
 
@@ -62,7 +75,9 @@ impl Parser {
         while self.eat(",") {
             let name = self.name("an attribute of the operator")?;
             self.expect("=")?;
-            options.push((name, self.option()?));
+            let value =
+                if name.text == "init" { OptionAst::Constant(self.constant(0)?) } else { self.option()? };
+            options.push((name, value));
         }
         let span = name.span.to(self.last_span());
         Ok(StmtAst { root, name, elem, dims, op, args, options, span })
@@ -82,6 +97,11 @@ impl Parser {
     }
 
     fn option(&mut self) -> Parsed<OptionAst> {
+        if self.is("%") {
+            // `to_apply=%add`, as HLO refers to a computation.
+            let name = self.name("a name")?;
+            return Ok(OptionAst::Word(Term::new(TermKind::Name(name.text), name.span)?));
+        }
         if !self.eat("{") {
             return Ok(OptionAst::Word(self.term()?));
         }
@@ -108,6 +128,12 @@ impl Parser {
             let items = self.list("}", |p| p.constant(depth + 1))?;
             return Ok(ConstantAst::List(items, start.to(self.last_span())));
         }
+        if self.is("`") && self.is_float_at(1 + usize::from(matches!(self.peek_at(1), Token::Punct("-")))) {
+            self.advance();
+            let constant = self.constant(depth + 1)?;
+            self.expect("`")?;
+            return Ok(constant);
+        }
         let negative = self.is("-");
         let number = self.peek_at(usize::from(negative)).clone();
         let mut float = |value: f64| {
@@ -132,6 +158,15 @@ impl Parser {
                 Ok(ConstantAst::Hex(bits, start))
             }
             _ => Ok(ConstantAst::Term(self.term()?)),
+        }
+    }
+
+    /// Whether the token is one that only a constant may be.
+    fn is_float_at(&self, ahead: usize) -> bool {
+        match self.peek_at(ahead) {
+            Token::Float(_) => true,
+            Token::Ident(word) => matches!(word.as_str(), "inf" | "nan" | "true" | "false"),
+            _ => false,
         }
     }
 }

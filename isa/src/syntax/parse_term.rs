@@ -92,15 +92,30 @@ impl Parser {
         Ok(term)
     }
 
-    /// `a < b`, `a <= b < c` (both must hold), `a in {1, 2}`.
+    /// The closing bracket when the token is one that opens a set.
+    fn set_close(&self, ahead: usize) -> Option<&'static str> {
+        match self.peek_at(ahead) {
+            Token::Punct("{") => Some("}"),
+            // As Python spells it.
+            Token::Punct("[") => Some("]"),
+            Token::Punct("(") => Some(")"),
+            _ => None,
+        }
+    }
+
+    /// `a < b`, `a <= b < c` (both must hold), `a in {1, 2}`, `a not in {1, 2}`.
     fn comparison(&mut self) -> Parsed<Term> {
         let first = self.arithmetic(0)?;
-        if self.is_word("in") && matches!(self.peek_at(1), Token::Punct("{")) {
-            self.advance();
-            self.advance();
-            let set = self.list("}", Parser::term)?;
+        let inverted = self.is_word("not") && matches!(self.peek_at(1), Token::Ident(word) if word == "in");
+        let set = usize::from(inverted) + 1;
+        if (inverted || self.is_word("in"))
+            && let Some(close) = self.set_close(set)
+        {
+            (0..=set).for_each(|_| self.advance());
+            let set = self.list(close, Parser::term)?;
             let span = first.span.to(self.last_span());
-            return Term::new(TermKind::In(first.into(), set), span);
+            let within = Term::new(TermKind::In(first.into(), set), span)?;
+            return if inverted { Term::new(TermKind::Not(within.into()), span) } else { Ok(within) };
         }
         let mut chain: Option<Term> = None;
         let mut left = first;

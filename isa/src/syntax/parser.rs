@@ -1,47 +1,100 @@
-//! Tokens to the tree of a description: items and the bodies of instructions. Stops at the first fault.
+//! Tokens to the tree of a description: items and the bodies of instructions. After a fault it goes on at the next
+//! item, part of an instruction or statement (`recovery.rs`).
 
 use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
 use super::lexer::{Token, tokens};
+use super::recovery::{Layout, layout};
 use act_hlo::ElemType;
 
 pub(super) struct Parser {
     tokens: Vec<(Token, Span)>,
-    at: usize,
+    pub(super) at: usize,
+    pub(super) lines: Vec<Layout>,
+    pub(super) faults: Vec<Diagnostic>,
     /// Nesting of the term being parsed.
     pub(super) depth: usize,
 }
 
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
-const ITEMS: [&str; 8] = ["isa", "hbm", "buffer", "register", "const", "unit", "units", "instr"];
-const PARTS: [&str; 8] = ["in", "out", "require", "cost", "unit", "asm", "computation", "ENTRY"];
+pub(super) const ITEMS: [&str; 8] = ["isa", "hbm", "buffer", "register", "const", "unit", "units", "instr"];
+pub(super) const PARTS: [&str; 8] = ["in", "out", "require", "cost", "unit", "asm", "computation", "ENTRY"];
 
 /// Sizes in bytes, by powers of two as everywhere in the TAIDL papers.
 pub(super) const SIZE_UNITS: [(&str, u64); 4] =
     [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 
-/// The items of a file.
-///
-/// # Errors
-/// The first fault of spelling or grammar.
-pub(super) fn parse(text: &str) -> Parsed<Vec<Item>> {
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0 };
+/// A text as far as it could be understood.
+pub(super) struct ParsedText {
+    /// Without the items that have a fault.
+    pub items: Vec<Item>,
+    pub faults: Vec<Diagnostic>,
+    /// Whether something other than an instruction is missing from the items.
+    pub declarations_lost: bool,
+}
+
+pub(super) fn parse(text: &str) -> ParsedText {
+    let mut parser = Parser::new(text);
     let mut items = Vec::new();
+    let mut declarations_lost = !parser.faults.is_empty();
     while *parser.peek() != Token::End {
-        items.push(parser.item()?);
+        let (start, known) = (parser.at, parser.faults.len());
+        let instr = parser.is_word("instr");
+        match parser.item() {
+            Ok(item) if parser.faults.len() == known => items.push(item),
+            Ok(_) => {}
+            Err(fault) => {
+                parser.faults.push(fault);
+                parser.skip_to_item(start);
+            }
+        }
+        declarations_lost |= !instr && parser.faults.len() > known;
+        if parser.gives_up() {
+            declarations_lost = true;
+            break;
+        }
         parser.eat(";");
     }
-    Ok(items)
+    ParsedText { items, faults: parser.faults, declarations_lost }
+}
+
+/// The faults of a lone semantics block, `ENTRY name { .. }` or `{ .. }`.
+pub(super) fn parse_block(text: &str) -> Vec<Diagnostic> {
+    let mut parser = Parser::new(text);
+    let block = |p: &mut Parser| {
+        if p.eat_word("ENTRY") {
+            p.name("the computation's name")?;
+        }
+        p.computation()?;
+        match p.peek() {
+            Token::End => Ok(()),
+            _ => p.unexpected("the end of the block"),
+        }
+    };
+    if let Err(fault) = block(&mut parser) {
+        parser.faults.push(fault);
+    }
+    parser.faults
 }
 
 impl Parser {
+    fn new(text: &str) -> Parser {
+        let found = tokens(text);
+        let lines = layout(text, &found.list);
+        Parser { tokens: found.list, at: 0, lines, faults: found.faults, depth: 0 }
+    }
+
     pub(super) fn peek(&self) -> &Token {
         self.peek_at(0)
     }
 
     pub(super) fn peek_at(&self, ahead: usize) -> &Token {
         self.tokens.get(self.at + ahead).map_or(&Token::End, |(token, _)| token)
+    }
+
+    pub(super) fn taken_since(&self, start: usize) -> impl Iterator<Item = &Token> {
+        self.tokens.get(start..self.at).unwrap_or_default().iter().map(|(token, _)| token)
     }
 
     /// Place of the next token; at the end of the file, of its end.
@@ -272,7 +325,15 @@ impl Parser {
         }
         self.expect("{")?;
         while !self.eat("}") {
-            self.part(&mut instr)?;
+            if *self.peek() == Token::End || self.at_left_item() {
+                return self.unexpected(format!("`}}` of instruction `{}`", instr.name.text));
+            }
+            let start = self.at;
+            if let Err(fault) = self.part(&mut instr) {
+                self.faults.push(fault);
+                self.depth = 0;
+                self.skip_to_part(start);
+            }
             self.eat(";");
         }
         Ok(instr)
