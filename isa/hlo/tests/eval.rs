@@ -95,6 +95,19 @@ fn fma_rounds_once() {
     assert_eq!(run(Op::Fma, &[&a, &b, &b], a.shape().clone()), s8(&[47]));
 }
 
+/// A result counts as tiny by its value rounded to 24 bits with exponents without end (SDM volume 1, 4.9.1.5): one that
+/// only the denormal grid rounds up to the smallest normal number is flushed.
+#[test]
+fn fma_flushes_what_is_tiny_before_the_denormal_grid() {
+    let min = f32::MIN_POSITIVE;
+    let x = f32s(&[2f32.powi(-75), 2f32.powi(-76), 2f32.powi(-77), 2f32.powi(-63)]);
+    let y = f32s(&[2f32.powi(-75), 2f32.powi(-76), 2f32.powi(-77), 2f32.powi(-63) * (1.0 - 2f32.powi(-24))]);
+    let z = f32s(&[-min, -min, -min, 0.0]);
+    // 2^-126 less 2^-150, 2^-152 and 2^-154; 2^-126 less 2^-150 by itself.
+    let expected = f32s(&[-0.0, -min, -min, 0.0]);
+    assert_eq!(run(Op::Fma, &[&x, &y, &z], x.shape().clone()), expected);
+}
+
 #[test]
 fn conversions_truncate_saturate_and_wrap() {
     let x = f32s(&[f32::NAN, f32::INFINITY, -f32::INFINITY, 300.0, -128.5, 2.9, -2.9, -0.0]);

@@ -84,7 +84,10 @@ macro_rules! wide {
             }
 
             fn multiply_add(self, b: $ty, c: $ty) -> $ty {
-                self.flush().mul_add(b.flush(), c.flush()).flush()
+                let (a, b, c) = (self.flush(), b.flush(), c.flush());
+                let (small, large) = if a.abs() < b.abs() { (a, b) } else { (b, a) };
+                // Where product and addend cancel to a tiny result, both are small enough to be scaled.
+                a.mul_add(b, c).flush_tiny(|| (small * Self::SCALE).mul_add(large, c * Self::SCALE))
             }
 
             fn larger(self, other: $ty) -> $ty {
