@@ -71,31 +71,13 @@ mod tests {
     use super::*;
     use act_hlo::{ElemType, Shape};
     use act_isa::expr::Expr;
-    use act_isa::{AttrDecl, AttrKind, Computation, Hbm, Instr, LoopId, Space};
+    use act_isa::{AttrDecl, AttrKind, Hbm, Instr, LoopId, Space};
 
     fn one_instruction(cost: Expr) -> Isa {
         let n = AttrDecl { name: "n".into(), kind: AttrKind::Int { min: 0, max: 99 } };
-        let instr = Instr {
-            name: "i".into(),
-            alpha: vec![n],
-            beta: Vec::new(),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            requires: Vec::new(),
-            cost,
-            unit: None,
-            asm: String::new(),
-            computation: Computation::default(),
-        };
+        let instr = Instr { name: "i".into(), alpha: vec![n], cost, ..Instr::default() };
         let hbm = Hbm { name: "d0".into(), size: 0, align: 1 };
-        Isa {
-            name: "t".into(),
-            hbm,
-            buffers: Vec::new(),
-            registers: Vec::new(),
-            units: Vec::new(),
-            instrs: vec![instr],
-        }
+        Isa { name: "t".into(), hbm, instrs: vec![instr], ..Isa::default() }
     }
 
     #[test]

@@ -67,6 +67,12 @@ pub enum EvalExprError {
     Overflow,
 }
 
+impl Default for Expr {
+    fn default() -> Expr {
+        Expr::Int(0)
+    }
+}
+
 impl Expr {
     /// The value under `env`.
     ///

@@ -8,6 +8,7 @@ pub mod expr;
 pub mod model;
 pub mod oracle;
 pub mod program;
+mod registers;
 pub mod semantics;
 pub mod syntax;
 pub mod targets;
@@ -23,6 +24,7 @@ pub use model::{
 };
 pub use oracle::{Counters, Fault, FaultKind, Machine, Oracle, Profile};
 pub use program::{Affine, Extent, LoopId, LoopProgram, Phase, Place, Program, Space, TiledKernel, View};
+pub use registers::NotSelectable;
 pub use semantics::{InstantiateError, Position};
 pub use syntax::Diagnostics;
 pub use targets::{TargetError, load_target, targets};

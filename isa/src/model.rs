@@ -11,11 +11,12 @@ pub struct BufferId(pub u16);
 pub struct InstrId(pub u16);
 
 /// A whole accelerator description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isa {
     pub name: String,
     pub hbm: Hbm,
     pub buffers: Vec<Buffer>,
+    /// Control registers and their values before the first instruction.
     pub registers: Vec<(String, i64)>,
     /// Queues or engines that instructions occupy.
     pub units: Vec<String>,
@@ -23,7 +24,7 @@ pub struct Isa {
 }
 
 /// Byte-addressed main memory, shared with the host (d0 in the paper).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hbm {
     pub name: String,
     pub size: u64,
@@ -42,6 +43,26 @@ pub struct Buffer {
     pub elem: ElemType,
     /// Required alignment of a slice's start in every access dimension.
     pub align: Vec<u64>,
+    /// The compiler must not move values of this buffer to main memory and back.
+    pub nospill: bool,
+    /// A scalar of type `elem` that every element holds before the first instruction; without it reading an element
+    /// that nothing wrote is a fault.
+    pub init: Option<Literal>,
+}
+
+impl Default for Buffer {
+    /// A buffer of one byte without a name.
+    fn default() -> Buffer {
+        Buffer {
+            name: String::new(),
+            access: Vec::new(),
+            unit: Vec::new(),
+            elem: ElemType::U8,
+            align: Vec::new(),
+            nospill: false,
+            init: None,
+        }
+    }
 }
 
 /// What kind of value an attribute takes.
@@ -60,7 +81,7 @@ pub struct AttrDecl {
 }
 
 /// An abstract instruction θ.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instr {
     pub name: String,
     pub alpha: Vec<AttrDecl>,
@@ -72,7 +93,10 @@ pub struct Instr {
     pub outputs: Vec<Slice>,
     /// e: must all hold.
     pub requires: Vec<Cond>,
-    /// Cost in cycles, over alpha.
+    /// Control registers (by position in [`Isa::registers`], each at most once) and their values after the instruction,
+    /// over the attributes and the values before it.
+    pub updates: Vec<(u16, Expr)>,
+    /// Cost in cycles, over alpha and registers.
     pub cost: Expr,
     /// Index into [`Isa::units`].
     pub unit: Option<u16>,

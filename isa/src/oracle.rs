@@ -27,16 +27,19 @@ struct Concrete {
     profile: Profile,
 }
 
-type ConcreteInstrs = BTreeMap<(InstrId, Vec<AttrVal>), Arc<Concrete>>;
+/// By instruction, attributes and, for instructions that depend on registers which change, the registers' values.
+type ConcreteInstrs = BTreeMap<(InstrId, Vec<AttrVal>, Vec<i64>), Arc<Concrete>>;
 
 /// Executes programs of one description; concrete instructions are kept from run to run.
 pub struct Oracle<'a> {
     isa: &'a Isa,
-    registers: Vec<i64>,
+    /// Whether the instruction depends on registers that some instruction changes.
+    varies: Vec<bool>,
     concrete: Mutex<ConcreteInstrs>,
 }
 
 /// A location in one memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Location {
     Segment(Space),
     Buffer(BufferId),
@@ -51,6 +54,8 @@ pub struct Machine<'a> {
     scratch: Memory,
     consts: Memory,
     loops: Vec<(LoopId, i64)>,
+    /// The control registers now.
+    registers: Vec<i64>,
     counters: Counters,
     /// Instructions and host copies executed.
     executed: u64,
@@ -58,7 +63,9 @@ pub struct Machine<'a> {
 
 impl<'a> Oracle<'a> {
     pub fn new(isa: &'a Isa) -> Oracle<'a> {
-        Oracle { isa, registers: isa.register_values(), concrete: Mutex::default() }
+        let mutable = isa.mutable_registers();
+        let varies = isa.instrs.iter().map(|i| !i.registers_mentioned().is_disjoint(&mutable)).collect();
+        Oracle { isa, varies, concrete: Mutex::default() }
     }
 
     /// Runs a loop program; every result is given its size and its bytes.
@@ -110,7 +117,11 @@ impl<'a> Oracle<'a> {
     /// A machine in its initial state, for stepping by hand or for values that lie on chip.
     pub fn machine(&self, operands: &[&[u8]], results: &[u64], scratch: u64, consts: &[u8]) -> Machine<'_> {
         let buffer = |b: &crate::Buffer| {
-            Memory::poisoned(Shape::new(b.elem, [b.access.as_slice(), b.unit.as_slice()].concat()).bytes())
+            let bytes = Shape::new(b.elem, [b.access.as_slice(), b.unit.as_slice()].concat()).bytes();
+            match &b.init {
+                None => Memory::poisoned(bytes),
+                Some(value) => Memory::filled(bytes, value.bytes()),
+            }
         };
         Machine {
             oracle: self,
@@ -120,22 +131,29 @@ impl<'a> Oracle<'a> {
             scratch: Memory::poisoned(scratch),
             consts: Memory::known(consts),
             loops: Vec::new(),
+            registers: self.isa.register_values(),
             counters: Counters::default(),
             executed: 0,
         }
     }
 
-    fn concrete(&self, op: InstrId, alpha: &[AttrVal]) -> Result<Arc<Concrete>, FaultKind> {
-        let key = (op, alpha.to_vec());
+    fn concrete(
+        &self,
+        op: InstrId,
+        alpha: &[AttrVal],
+        registers: &[i64],
+    ) -> Result<Arc<Concrete>, FaultKind> {
+        let varies = self.varies.get(usize::from(op.0)).copied().unwrap_or(false);
+        let key = (op, alpha.to_vec(), if varies { registers.to_vec() } else { Vec::new() });
         let mut known = self.concrete.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(&key) {
             return Ok(Arc::clone(found));
         }
         let instr = self.isa.instrs.get(usize::from(op.0)).ok_or(FaultKind::NoSuchInstruction)?;
         let made = Arc::new(Concrete {
-            graph: instr.instantiate(self.isa, alpha)?,
+            graph: instr.instantiate_with(self.isa, alpha, registers)?,
             alpha: instr.alpha_env(alpha)?,
-            profile: instr.profile(self.isa, alpha)?,
+            profile: instr.profile_with(self.isa, alpha, registers)?,
         });
         known.insert(key, Arc::clone(&made));
         Ok(made)
@@ -195,6 +213,12 @@ impl Machine<'_> {
     pub fn finish(mut self) -> (Counters, Vec<Vec<u8>>) {
         self.counters.unwritten_result_bytes = self.results.iter().map(Memory::unwritten).sum();
         (self.counters, self.results.into_iter().map(Memory::into_data).collect())
+    }
+
+    /// The value of a control register now.
+    pub fn register(&self, name: &str) -> Option<i64> {
+        let at = self.oracle.isa.registers.iter().position(|(n, _)| n == name)?;
+        self.registers.get(at).copied()
     }
 
     /// Puts a value of type `elem[len ++ unit]` into a buffer.
@@ -265,7 +289,7 @@ impl Machine<'_> {
     fn instr(&mut self, op: InstrId, alpha: &[AttrVal], beta: &[BetaVal]) -> Result<(), (String, FaultKind)> {
         let nowhere = |what: FaultKind| (String::new(), what);
         let oracle = self.oracle;
-        let concrete = oracle.concrete(op, alpha).map_err(nowhere)?;
+        let concrete = oracle.concrete(op, alpha, &self.registers).map_err(nowhere)?;
         let instr = oracle.isa.instr(op);
         if beta.len() != instr.beta.len() {
             let (expected, got) = (instr.beta.len(), beta.len());
@@ -298,7 +322,8 @@ impl Machine<'_> {
             values.push(Some(value));
             spaces.push(space);
         }
-        let env = Env { alpha: &concrete.alpha, beta: &values, registers: &oracle.registers };
+        let before = self.registers.clone();
+        let env = Env { alpha: &concrete.alpha, beta: &values, registers: &before };
         for (index, require) in instr.requires.iter().enumerate() {
             if require.eval(env) != Ok(true) {
                 return Err(nowhere(FaultKind::Requirement { index }));
@@ -315,10 +340,32 @@ impl Machine<'_> {
             operands.push(value.map_err(|_| (self.location_name(&location), FaultKind::Type))?);
         }
         let values = act_hlo::eval(&concrete.graph, &operands).map_err(|e| nowhere(e.into()))?;
-        for (slice, value) in instr.outputs.iter().zip(&values) {
-            let (location, window) = self.place(slice, env, &spaces)?;
+        let mut updates = Vec::with_capacity(instr.updates.len());
+        for (register, value) in &instr.updates {
+            let slot = usize::from(*register);
+            let name = || oracle.isa.registers.get(slot).map_or_else(String::new, |r| r.0.clone());
+            let value =
+                value.eval(env).map_err(|error| nowhere(FaultKind::Update { register: name(), error }))?;
+            updates.push((slot, value));
+        }
+        let places = instr.outputs.iter().map(|slice| self.place(slice, env, &spaces));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        for (k, (location, window)) in places.iter().enumerate().skip_while(|_| places.len() < 2) {
+            let inside = self.memory(location).and_then(|memory| memory.check(window));
+            inside.map_err(|what| (self.location_name(location), what))?;
+            let clash = |(other, theirs): &(Location, Window)| other == location && theirs.meets(window);
+            if places[..k].iter().any(clash) {
+                return Err((self.location_name(location), FaultKind::OverlappingOutputs { output: k }));
+            }
+        }
+        for ((location, window), value) in places.into_iter().zip(&values) {
             self.write(&location, &window, value.bytes())
                 .map_err(|what| (self.location_name(&location), what))?;
+        }
+        for (slot, value) in updates {
+            if let Some(register) = self.registers.get_mut(slot) {
+                *register = value;
+            }
         }
         self.counters.count(&concrete.profile);
         Ok(())

@@ -43,6 +43,7 @@ pub enum Position {
     Input(usize),
     Output(usize),
     Stmt(usize),
+    Update(usize),
 }
 
 impl std::fmt::Display for Position {
@@ -52,6 +53,7 @@ impl std::fmt::Display for Position {
             Position::Input(k) => write!(f, "input {k}"),
             Position::Output(k) => write!(f, "output {k}"),
             Position::Stmt(k) => write!(f, "statement {k}"),
+            Position::Update(k) => write!(f, "update {k}"),
         }
     }
 }
@@ -101,13 +103,6 @@ impl Slice {
     }
 }
 
-impl Isa {
-    /// Values of the control registers, for [`Env`].
-    pub fn register_values(&self) -> Vec<i64> {
-        self.registers.iter().map(|(_, value)| *value).collect()
-    }
-}
-
 impl Instr {
     /// Integer values of the computational attributes for [`Env`]; an f32 attribute has none.
     ///
@@ -141,13 +136,26 @@ impl Instr {
     }
 
     /// g_θ(α): parameter k is input slice k, root k is output slice k. Requirements over alpha alone are checked.
+    /// Registers have their initial values.
     ///
     /// # Errors
     /// Attributes out of range, or statements whose types do not fit together for these attributes.
     pub fn instantiate(&self, isa: &Isa, alpha: &[AttrVal]) -> Result<Graph, InstantiateError> {
+        self.instantiate_with(isa, alpha, &isa.register_values())
+    }
+
+    /// As [`Instr::instantiate`], for given values of the registers.
+    ///
+    /// # Errors
+    /// As [`Instr::instantiate`].
+    pub fn instantiate_with(
+        &self,
+        isa: &Isa,
+        alpha: &[AttrVal],
+        registers: &[i64],
+    ) -> Result<Graph, InstantiateError> {
         let alpha_ints = self.alpha_env(alpha)?;
-        let registers = isa.register_values();
-        let env = Env { alpha: &alpha_ints, beta: &[], registers: &registers };
+        let env = Env { alpha: &alpha_ints, beta: &[], registers };
         for (index, require) in self.requires.iter().enumerate().filter(|(_, r)| !r.mentions_beta()) {
             let holds = require
                 .eval(env)
@@ -156,7 +164,18 @@ impl Instr {
                 return Err(InstantiateError::Requirement { index });
             }
         }
+        self.meaning(isa, alpha, registers)
+    }
 
+    /// g_θ(α) without a look at the requirements.
+    pub(crate) fn meaning(
+        &self,
+        isa: &Isa,
+        alpha: &[AttrVal],
+        registers: &[i64],
+    ) -> Result<Graph, InstantiateError> {
+        let alpha_ints = self.alpha_env(alpha)?;
+        let env = Env { alpha: &alpha_ints, beta: &[], registers };
         let mut graph = Graph::new(self.name.as_str());
         let mut params = Vec::with_capacity(self.inputs.len());
         for (k, slice) in self.inputs.iter().enumerate() {
@@ -265,9 +284,8 @@ mod tests {
                 unit: vec![64],
                 elem: ElemType::BF16,
                 align: vec![1],
+                ..Buffer::default()
             }],
-            registers: vec![],
-            units: vec![],
             instrs: vec![Instr {
                 name: "load".into(),
                 alpha: vec![AttrDecl { name: "n".into(), kind: AttrKind::Int { min: 1, max: 128 } }],
@@ -276,8 +294,6 @@ mod tests {
                 outputs: vec![Slice::OnChip(out)],
                 requires: vec![Cond::Cmp(Relation::Ne, n(), Expr::Int(13))],
                 cost: n(),
-                unit: None,
-                asm: String::new(),
                 computation: Computation {
                     stmts: vec![
                         stmt(
@@ -293,7 +309,9 @@ mod tests {
                     ],
                     roots: vec![3],
                 },
+                ..Instr::default()
             }],
+            ..Isa::default()
         }
     }
 

@@ -48,6 +48,10 @@ pub enum LowerError {
     Instantiate { instr: String, error: InstantiateError },
     #[error("{instr}: {error}")]
     Unsupported { instr: String, error: Unsupported },
+    #[error("{instr} depends on control registers that change, which only the oracle executes")]
+    ChangingRegisters { instr: String },
+    #[error("{instr} uses buffer {buffer}, whose initial value only the oracle knows")]
+    InitialValue { instr: String, buffer: String },
     #[error("{instr}: {slice} has a shape that depends on an address")]
     VariableShape { instr: String, slice: Position },
     #[error("{instr}: {slice} can leave 64 bits")]

@@ -43,21 +43,18 @@ fn machine(m: i64, n: i64, k: i64) -> Isa {
             unit: vec![],
             elem: ElemType::S32,
             align: vec![1, 1],
+            ..Buffer::default()
         }],
-        registers: vec![],
-        units: vec![],
         instrs: vec![Instr {
             name: "mm".to_owned(),
             alpha,
-            beta: vec![],
             inputs: vec![slice(0, 2), slice(2, 1)],
             outputs: vec![slice(0, 1)],
-            requires: vec![],
             cost: Expr::Int(1),
-            unit: None,
-            asm: String::new(),
             computation: Computation { stmts, roots: vec![2] },
+            ..Instr::default()
         }],
+        ..Isa::default()
     }
 }
 

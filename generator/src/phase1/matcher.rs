@@ -6,7 +6,7 @@ use super::language::is_commutative;
 use super::polynomial::Polynomial;
 use super::symbolic::SymbolicView;
 use act_hlo::{Binary, ElemType, OpKind};
-use act_isa::{BufferId, Instr, InstrId, Isa, Slice, SymConst, SymOp};
+use act_isa::{BufferId, Instr, InstrId, Isa, NotSelectable, Slice, SymConst, SymOp};
 
 /// The generated rule of one instruction.
 #[derive(Clone, Debug)]
@@ -54,6 +54,8 @@ pub(crate) enum Target {
 /// Why no rule could be generated for an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnmatchableError {
+    #[error(transparent)]
+    NotSelectable(#[from] NotSelectable),
     #[error("it writes {0} slices; a pattern has one root")]
     Outputs(usize),
     #[error("input {0} does not occur in its semantics")]
@@ -68,6 +70,9 @@ impl Matcher {
     /// # Errors
     /// Instructions whose semantics no single-rooted pattern expresses.
     pub(crate) fn generate(isa: &Isa, id: InstrId) -> Result<Matcher, UnmatchableError> {
+        if let Some(reason) = isa.not_selectable(id) {
+            return Err(reason.into());
+        }
         let instr = isa.instr(id);
         let computation = &instr.computation;
         let ([output], [root]) = (instr.outputs.as_slice(), computation.roots.as_slice()) else {

@@ -298,8 +298,8 @@ fn interval(expr: &Expr, alpha: &[Option<i64>], instr: &Instr) -> Option<(i64, i
 #[cfg(test)]
 mod tests {
     use super::*;
+    use act_isa::AttrDecl;
     use act_isa::expr::Relation;
-    use act_isa::{AttrDecl, Computation};
 
     fn int(v: i64) -> Expr {
         Expr::Int(v)
@@ -323,13 +323,9 @@ mod tests {
             name: "i".to_owned(),
             alpha: ranges.iter().enumerate().map(decl).collect(),
             beta: vec![AttrDecl { name: "addr".to_owned(), kind: AttrKind::Int { min: 0, max: 127 } }],
-            inputs: Vec::new(),
-            outputs: Vec::new(),
             requires,
             cost: int(1),
-            unit: None,
-            asm: String::new(),
-            computation: Computation::default(),
+            ..Instr::default()
         }
     }
 

@@ -176,6 +176,9 @@ pub(super) fn scratch_bytes(graph: &PiiGraph) -> u64 {
 fn spill_pair(isa: &Isa, graph: &PiiGraph, id: PiiId) -> Option<SpillPair> {
     let node = graph.node(id);
     let buffer = node.buffer?;
+    if isa.buffer(buffer).nospill {
+        return None;
+    }
     let mut best: Option<(u64, SpillPair)> = None;
     for store in isa.instr_ids() {
         let Some(stored) = as_move(isa, store, buffer, &node.lens, Direction::Store, None) else { continue };
@@ -224,6 +227,9 @@ fn as_move(
     window: Option<&[(u64, i64)]>,
 ) -> Option<Move> {
     let instr = isa.instr(id);
+    if isa.not_selectable(id).is_some() {
+        return None;
+    }
     let ([input], [output]) = (instr.inputs.as_slice(), instr.outputs.as_slice()) else { return None };
     let (Slice::OnChip(slot), Slice::Hbm(bytes)) = (match direction {
         Direction::Store => (input, output),

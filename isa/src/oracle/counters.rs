@@ -37,14 +37,26 @@ pub struct Profile {
 }
 
 impl Instr {
-    /// The profile for `alpha`.
+    /// The profile for `alpha` and the initial values of the registers.
     ///
     /// # Errors
     /// Attributes that the instruction does not take; a cost without a value counts as an overflow.
     pub fn profile(&self, isa: &Isa, alpha: &[AttrVal]) -> Result<Profile, InstantiateError> {
+        self.profile_with(isa, alpha, &isa.register_values())
+    }
+
+    /// As [`Instr::profile`], for given values of the registers.
+    ///
+    /// # Errors
+    /// As [`Instr::profile`].
+    pub fn profile_with(
+        &self,
+        isa: &Isa,
+        alpha: &[AttrVal],
+        registers: &[i64],
+    ) -> Result<Profile, InstantiateError> {
         let ints = self.alpha_env(alpha)?;
-        let registers = isa.register_values();
-        let env = Env { alpha: &ints, beta: &[], registers: &registers };
+        let env = Env { alpha: &ints, beta: &[], registers };
         let name = |slice: &Slice| match slice {
             Slice::Hbm(_) => isa.hbm.name.clone(),
             Slice::OnChip(s) => {

@@ -1,5 +1,6 @@
 //! What can go wrong when assembly is executed, with the instruction and the memory at fault.
 
+use crate::expr::EvalExprError;
 use crate::semantics::InstantiateError;
 use act_hlo::EvalError;
 
@@ -45,6 +46,10 @@ pub enum FaultKind {
     ReadOnly,
     #[error("the window written overlaps itself")]
     OverlappingStore,
+    #[error("output {output} overlaps an earlier output of the same instruction")]
+    OverlappingOutputs { output: usize },
+    #[error("the new value of register `{register}`: {error}")]
+    Update { register: String, error: EvalExprError },
     #[error("a slice of more than {limit} bytes")]
     TooLarge { limit: u64 },
     #[error("a copy between views of different lengths or types")]

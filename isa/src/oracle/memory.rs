@@ -21,6 +21,13 @@ impl Memory {
         Memory { data: vec![POISON; bytes], written: vec![false; bytes] }
     }
 
+    /// Every element holds `value`.
+    pub(super) fn filled(bytes: u64, value: &[u8]) -> Memory {
+        let data: Vec<u8> = value.iter().copied().cycle().take(bytes as usize).collect();
+        let written = vec![true; data.len()];
+        Memory { data, written }
+    }
+
     pub(super) fn known(data: &[u8]) -> Memory {
         Memory { data: data.to_vec(), written: vec![true; data.len()] }
     }
@@ -35,6 +42,11 @@ impl Memory {
 
     pub(super) fn into_data(self) -> Vec<u8> {
         self.data
+    }
+
+    /// Whether the window lies inside.
+    pub(super) fn check(&self, window: &Window) -> Result<(), FaultKind> {
+        window.check(self.size())
     }
 
     /// The window's elements, dense and row-major.
@@ -140,6 +152,25 @@ impl Window {
                 index[dim] = 0;
             }
         }
+    }
+
+    /// Whether an element of one shares a byte with an element of the other. Only after [`Window::check`] of both.
+    pub(super) fn meets(&self, other: &Window) -> bool {
+        let starts = |window: &Window| {
+            let mut starts = Vec::new();
+            window.for_each_start(|at| starts.push(at));
+            starts.sort_unstable();
+            starts
+        };
+        let (mine, theirs) = (starts(self), starts(other));
+        let (width, other_width) = (self.width as i64, other.width as i64);
+        let mut next = 0;
+        mine.iter().any(|&start| {
+            while theirs.get(next).is_some_and(|&t| t + other_width <= start) {
+                next += 1;
+            }
+            theirs.get(next).is_some_and(|&t| t < start + width)
+        })
     }
 
     /// Whether two elements share a byte.

@@ -54,6 +54,8 @@ pub(super) enum AttrKindAst {
     Plain,
     /// `min..max`, both inclusive; without an end the range is open.
     Range(Term, Option<Term>),
+    /// `{0, 1, 4}`: these values and no others.
+    Set(Vec<Term>, Span),
     F32,
 }
 
@@ -126,6 +128,7 @@ pub(super) struct InstrAst {
     pub inputs: Vec<SliceAst>,
     pub outputs: Vec<SliceAst>,
     pub requires: Vec<Term>,
+    pub updates: Vec<(Name, Term)>,
     pub cost: Option<Term>,
     pub unit: Option<Name>,
     pub asm: Option<(String, Span)>,
@@ -139,6 +142,8 @@ pub(super) struct BufferAst {
     pub access: Vec<Term>,
     pub unit: Vec<Term>,
     pub align: Option<(Vec<Term>, Span)>,
+    pub nospill: bool,
+    pub init: Option<(ConstantAst, Span)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use super::lower::{InstrSpans, LoweredIsa, betas};
 use super::sample::legal_alphas;
 use crate::AttrVal;
 use crate::assembly::check_templates;
-use crate::expr::{Env, Expr};
+use crate::expr::{Env, EvalExprError, Expr};
 use crate::model::{AttrKind, Instr, Isa, Slice, SymConst};
 use crate::semantics::{InstantiateError, Position};
 use act_hlo::OpKind;
@@ -16,8 +16,11 @@ use std::collections::BTreeSet;
 pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     let isa = &lowered.isa;
     let mut out = Vec::new();
-    for (instr, spans) in isa.instrs.iter().zip(&lowered.instrs) {
-        attributes(instr, spans, &mut out);
+    let stateful = isa.stateful_instrs();
+    for (at, (instr, spans)) in isa.instrs.iter().zip(&lowered.instrs).enumerate() {
+        let stateful = stateful.contains(&crate::InstrId(at as u16));
+        attributes(instr, spans, stateful, &mut out);
+        aliased(instr, spans, &mut out);
         samples(isa, instr, spans, &mut out);
     }
     out
@@ -34,13 +37,15 @@ pub(super) fn check_whole(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     out
 }
 
-/// Every alpha occurs where matching against a kernel determines it; every beta occurs in an address of one kind.
-fn attributes(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
+/// Every alpha occurs where matching against a kernel determines it; every beta occurs in an address of one kind. Of a
+/// stateful instruction, which the compiler never selects, they need only occur.
+fn attributes(instr: &Instr, spans: &InstrSpans, stateful: bool, out: &mut Vec<Diagnostic>) {
     let solvable = solvable_alphas(instr);
     let anywhere = alphas_outside(instr);
     for (k, (decl, &span)) in instr.alpha.iter().zip(&spans.alpha).enumerate() {
         let k = k as u16;
-        if !solvable.contains(&k) {
+        let settled = solvable.contains(&k) || (stateful && anywhere.contains(&k));
+        if !settled {
             let why = match (&decl.kind, anywhere.contains(&k)) {
                 (_, false) => "is used nowhere",
                 (AttrKind::F32, true) => "is not the value of a constant",
@@ -49,6 +54,7 @@ fn attributes(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
             out.push(Diagnostic::error(span, Problem::Unsolvable { name: decl.name.clone(), why }));
         }
     }
+    let updating: BTreeSet<u16> = instr.updates.iter().flat_map(|(_, value)| betas(value)).collect();
     let mut in_windows = BTreeSet::new();
     let mut on_chip = BTreeSet::new();
     for slice in instr.inputs.iter().chain(&instr.outputs) {
@@ -61,7 +67,7 @@ fn attributes(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
         let k = k as u16;
         if in_windows.contains(&k) && on_chip.contains(&k) {
             out.push(Diagnostic::error(span, Problem::MixedBeta(decl.name.clone())));
-        } else if !in_windows.contains(&k) && !on_chip.contains(&k) {
+        } else if !in_windows.contains(&k) && !on_chip.contains(&k) && !updating.contains(&k) {
             out.push(Diagnostic::error(span, Problem::UnusedBeta(decl.name.clone())));
         }
     }
@@ -88,29 +94,29 @@ fn solvable_alphas(instr: &Instr) -> BTreeSet<u16> {
         }
     }
     for stmt in &instr.computation.stmts {
-        stmt.dims.iter().for_each(|d| alphas(d, &mut found));
-        match &stmt.op {
-            OpKind::Constant(SymConst::F32Attr(k)) => {
-                found.insert(*k);
-            }
-            OpKind::Constant(SymConst::Int(e)) => alphas(e, &mut found),
-            OpKind::Slice { start, limit, stride } => {
-                [start, limit, stride].into_iter().flatten().for_each(|e| alphas(e, &mut found));
-            }
-            OpKind::DynamicSlice { sizes } => sizes.iter().for_each(|e| alphas(e, &mut found)),
-            OpKind::Pad { low, high, interior } => {
-                [low, high, interior].into_iter().flatten().for_each(|e| alphas(e, &mut found));
-            }
-            _ => {}
+        if let OpKind::Constant(SymConst::F32Attr(k)) = &stmt.op {
+            found.insert(*k);
         }
+        stmt.for_each_expr(&mut |e| alphas(e, &mut found));
     }
     found
 }
 
-/// Alphas in requirements, cost and addresses.
+/// Two outputs that are one slice cannot both be written.
+fn aliased(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
+    for (k, output) in instr.outputs.iter().enumerate() {
+        if instr.outputs[..k].contains(output) {
+            let span = spans.outputs.get(k).copied().unwrap_or(spans.name);
+            out.push(Diagnostic::error(span, Problem::SameOutput));
+        }
+    }
+}
+
+/// Alphas in requirements, cost, updates and addresses.
 fn alphas_outside(instr: &Instr) -> BTreeSet<u16> {
     let mut found = BTreeSet::new();
     alphas(&instr.cost, &mut found);
+    instr.updates.iter().for_each(|(_, value)| alphas(value, &mut found));
     for require in &instr.requires {
         require.for_each_leaf(&mut |leaf| alphas(leaf, &mut found));
     }
@@ -135,18 +141,20 @@ fn show(instr: &Instr, alpha: &[AttrVal]) -> String {
 /// The first fault of an instruction over sampled legal attribute values.
 fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
     let registers = isa.register_values();
-    let legal = legal_alphas(instr, &registers);
+    let legal = legal_alphas(instr, &registers, &isa.mutable_registers());
     if legal.is_empty() {
         let span = spans.requires.first().copied().unwrap_or(spans.name);
         out.push(Diagnostic::warning(span, Problem::NoLegalAlpha));
     }
     for alpha in &legal {
-        let fault = match instr.instantiate(isa, alpha) {
+        let fault = match instr.meaning(isa, alpha, &registers) {
             Err(error) => {
                 let place = error.place();
                 Some((place, without_place(&error)))
             }
-            Ok(_) => oversized(isa, instr, alpha, &registers).or_else(|| bad_cost(instr, alpha, &registers)),
+            Ok(_) => oversized(isa, instr, alpha, &registers)
+                .or_else(|| bad_cost(instr, alpha, &registers))
+                .or_else(|| bad_update(instr, alpha, &registers)),
         };
         if let Some((place, message)) = fault {
             let at = |list: &[super::Span], k: usize| list.get(k).copied().unwrap_or(spans.name);
@@ -155,6 +163,7 @@ fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnosti
                 Some(Position::Input(k)) => at(&spans.inputs, k),
                 Some(Position::Output(k)) => at(&spans.outputs, k),
                 Some(Position::Stmt(k)) => at(&spans.stmts, k),
+                Some(Position::Update(k)) => at(&spans.updates, k),
                 None => spans.cost,
             };
             let problem = Problem::Type { alpha: show(instr, alpha), message };
@@ -209,6 +218,16 @@ fn bad_cost(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> Option<(Opti
     }
 }
 
+/// A new register value that cannot be computed.
+fn bad_update(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> Option<(Option<Position>, String)> {
+    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+    let env = Env { alpha: &ints, beta: &[], registers };
+    instr.updates.iter().enumerate().find_map(|(k, (_, value))| match value.eval(env) {
+        Ok(_) | Err(EvalExprError::Unsolved) => None,
+        Err(error) => Some((Some(Position::Update(k)), format!("the new value: {error}"))),
+    })
+}
+
 fn buffers(lowered: &LoweredIsa, out: &mut Vec<Diagnostic>) {
     let isa = &lowered.isa;
     let uses =
@@ -218,6 +237,7 @@ fn buffers(lowered: &LoweredIsa, out: &mut Vec<Diagnostic>) {
         let written = isa.instrs.iter().any(|i| uses(&i.outputs, id));
         let read = isa.instrs.iter().any(|i| uses(&i.inputs, id));
         match (written, read) {
+            (false, true) if isa.buffer(id).init.is_some() => {}
             (false, true) => out.push(Diagnostic::error(span, Problem::NeverWritten(name()))),
             (false, false) => out.push(Diagnostic::warning(span, Problem::UnusedBuffer(name()))),
             (true, _) => {}

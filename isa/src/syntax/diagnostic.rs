@@ -72,6 +72,8 @@ pub enum Problem {
     MixedBeta(String),
     #[error("the address must be one addressing attribute plus an offset")]
     WindowStart,
+    #[error("this is the same slice as an earlier output; only one of them can be written")]
+    SameOutput,
     #[error("no instruction writes buffer `{0}`, but one reads it")]
     NeverWritten(String),
     #[error("no instruction uses buffer `{0}`")]

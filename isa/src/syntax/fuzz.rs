@@ -68,6 +68,11 @@ fn edit() -> impl Strategy<Value = Edit> {
         "alpha(",
         "out",
         "require",
+        "update r = 1",
+        "register r = 0",
+        "{1, 2}",
+        "nospill",
+        "init -0.5",
         "dimensions={9}",
         "slice={[0:1]}",
         "é",
@@ -119,10 +124,15 @@ fn check(text: &str) -> Result<(), TestCaseError> {
 
 type Operator = fn(Box<Expr>, Box<Expr>) -> Expr;
 
-/// Expressions over the attributes of h_qkv's load_rm.
+/// Expressions over the attributes of h_qkv's load_rm and three registers.
 fn expr() -> impl Strategy<Value = Expr> {
     let number = prop_oneof![Just(i64::MIN), Just(i64::MAX), -9..9i64];
-    let leaf = prop_oneof![number.prop_map(Expr::Int), Just(Expr::Alpha(0)), (0..2u16).prop_map(Expr::Beta)];
+    let leaf = prop_oneof![
+        number.prop_map(Expr::Int),
+        Just(Expr::Alpha(0)),
+        (0..2u16).prop_map(Expr::Beta),
+        (0..3u16).prop_map(Expr::Register),
+    ];
     leaf.prop_recursive(5, 40, 2, |inner| {
         let makers: Vec<Operator> = vec![
             Expr::Add,
@@ -178,8 +188,26 @@ proptest! {
     }
 
     #[test]
-    fn expressions_keep_their_shape(cost in expr(), requires in vec(cond(), 0..3)) {
+    fn expressions_keep_their_shape(
+        cost in expr(),
+        requires in vec(cond(), 0..3),
+        updates in vec(expr(), 0..3),
+        set in vec(-9..9i64, 0..4),
+        buffer in (any::<bool>(), prop::option::of(any::<i8>()), 1..3u64),
+    ) {
         let mut isa = load_target("h_qkv").expect("ships with the project");
+        isa.registers = (0..3).map(|k| (format!("r{k}"), k - 1)).collect();
+        let (nospill, init, align) = buffer;
+        let zero = crate::constant::int_scalar(isa.buffers[0].elem, i64::from(init.unwrap_or(0)));
+        isa.buffers[0].init = init.and_then(|_| zero.ok());
+        isa.buffers[0].nospill = nospill;
+        isa.buffers[0].align = vec![align];
+        isa.instrs[0].updates = (0..).zip(updates).collect();
+        let mut requires = requires;
+        if let Some((&min, &max)) = set.iter().min().zip(set.iter().max()) {
+            isa.instrs[0].alpha[0].kind = crate::AttrKind::Int { min, max };
+            requires.insert(0, Cond::In(Expr::Alpha(0), set));
+        }
         isa.instrs[0].cost = cost;
         isa.instrs[0].requires = requires;
         let text = isa.print();

@@ -2,10 +2,10 @@
 
 use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
-use super::lower_stmt::{Lowered, lower_computation};
+use super::lower_stmt::{Lowered, lower_computation, scalar_literal};
 use super::parser::Parsed;
 use super::scope::{RESERVED, Scope};
-use crate::expr::{Env, Expr};
+use crate::expr::{Cond, Env, Expr};
 use crate::model::{
     AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, Isa, Slice,
 };
@@ -21,6 +21,7 @@ pub(super) struct InstrSpans {
     pub inputs: Vec<Span>,
     pub outputs: Vec<Span>,
     pub requires: Vec<Span>,
+    pub updates: Vec<Span>,
     pub cost: Span,
     pub asm: Span,
     pub stmts: Vec<Span>,
@@ -66,14 +67,7 @@ pub(super) fn lower(items: &[Item]) -> LoweredIsa {
 fn empty() -> LoweredIsa {
     let hbm = Hbm { name: String::new(), size: 0, align: 1 };
     LoweredIsa {
-        isa: Isa {
-            name: String::new(),
-            hbm,
-            buffers: Vec::new(),
-            registers: Vec::new(),
-            units: Vec::new(),
-            instrs: Vec::new(),
-        },
+        isa: Isa { hbm, ..Isa::default() },
         instrs: Vec::new(),
         buffers: Vec::new(),
         diagnostics: Vec::new(),
@@ -217,7 +211,12 @@ impl Lowering {
             }
             Some((terms, _)) => sizes(terms)?,
         };
-        Ok(Buffer { name: ast.name.text.clone(), access, unit, elem: ast.elem, align })
+        let init = match &ast.init {
+            None => None,
+            Some((value, span)) => Some(scalar_literal(value, ast.elem, &self.scope, *span)?),
+        };
+        let name = ast.name.text.clone();
+        Ok(Buffer { name, access, unit, elem: ast.elem, align, nospill: ast.nospill, init })
     }
 
     fn attr(&self, ast: &AttrAst, is_alpha: bool, scope: &Scope) -> Parsed<AttrDecl> {
@@ -237,6 +236,12 @@ impl Lowering {
                 }
                 AttrKind::Int { min, max }
             }
+            AttrKindAst::Set(..) => {
+                let values = self.set(ast)?;
+                // Not empty: the parser's list may be, and `set` refuses that.
+                let min = values.iter().copied().min().unwrap_or(0);
+                AttrKind::Int { min, max: values.iter().copied().max().unwrap_or(min) }
+            }
         };
         if RESERVED.contains(&ast.name.text.as_str()) {
             return Err(Diagnostic::error(ast.name.span, Problem::ReservedName(ast.name.text.clone())));
@@ -246,6 +251,49 @@ impl Lowering {
             return Err(Diagnostic::error(ast.name.span, problem));
         }
         Ok(AttrDecl { name: ast.name.text.clone(), kind })
+    }
+
+    /// The values of an enumerated attribute; empty for other kinds.
+    fn set(&self, ast: &AttrAst) -> Parsed<Vec<i64>> {
+        let AttrKindAst::Set(terms, span) = &ast.kind else { return Ok(Vec::new()) };
+        if terms.is_empty() {
+            let problem = Problem::Expected { expected: "a value".to_owned(), found: "`{}`".to_owned() };
+            return Err(Diagnostic::error(*span, problem));
+        }
+        terms.iter().map(|t| self.scope.value(t)).collect()
+    }
+
+    /// What the enumerated attributes of an instruction require; faulty ones are noted elsewhere.
+    fn enumerated(&self, ast: &InstrAst) -> Vec<(Cond, Span)> {
+        let alpha = ast.alpha.iter().enumerate().map(|(k, a)| (a, Expr::Alpha(k as u16)));
+        let beta = ast.beta.iter().enumerate().map(|(k, a)| (a, Expr::Beta(k as u16)));
+        let one = |(attr, e): (&AttrAst, Expr)| match &attr.kind {
+            AttrKindAst::Set(_, span) => Some((Cond::In(e, self.set(attr).ok()?), *span)),
+            _ => None,
+        };
+        alpha.chain(beta).filter_map(one).collect()
+    }
+
+    /// Every register is changed at most once.
+    fn updates(&self, ast: &InstrAst, scope: &Scope, faults: &mut Faults) -> Vec<(u16, Expr)> {
+        let mut updates: Vec<(u16, Expr)> = Vec::with_capacity(ast.updates.len());
+        for (name, value) in &ast.updates {
+            let Some(at) = scope.registers.iter().position(|(n, _)| *n == name.text) else {
+                let nearest = nearest(&name.text, scope.registers.iter().map(|(n, _)| n.as_str()));
+                let problem = Problem::UnknownName { what: "register", name: name.text.clone(), nearest };
+                faults.0.push(Diagnostic::error(name.span, problem));
+                continue;
+            };
+            if updates.iter().any(|(earlier, _)| usize::from(*earlier) == at) {
+                let what = "update of the register";
+                let of = format!("instruction `{}`", ast.name.text);
+                faults.0.push(Diagnostic::error(name.span, Problem::Repeated { what, of }));
+            }
+            if let Some(value) = faults.keep(scope.expr(value)) {
+                updates.push((at as u16, value));
+            }
+        }
+        updates
     }
 
     /// The instruction, or `None` after noting all that is wrong with it.
@@ -269,7 +317,10 @@ impl Lowering {
             list.iter().filter_map(|s| faults.keep(self.slice(s, &scope))).collect()
         };
         let (inputs, outputs) = (slices(&ast.inputs), slices(&ast.outputs));
-        let requires = ast.requires.iter().filter_map(|r| faults.keep(scope.cond(r))).collect();
+        let enumerated = self.enumerated(ast);
+        let required = ast.requires.iter().filter_map(|r| faults.keep(scope.cond(r)));
+        let requires = enumerated.iter().map(|(cond, _)| cond.clone()).chain(required).collect();
+        let updates = self.updates(ast, &scope, &mut faults);
         let cost = ast.cost.as_ref().map_or(Ok(Expr::Int(1)), |c| scope.expr(c));
         let cost = faults.keep(cost);
         let unit = faults.keep(ast.unit.as_ref().map(|name| self.unit(name)).transpose());
@@ -277,14 +328,15 @@ impl Lowering {
             let of = format!("instruction `{}`", ast.name.text);
             Diagnostic::error(ast.name.span, Problem::Missing { what, of })
         };
-        if ast.outputs.is_empty() {
-            faults.0.push(missing("`out` slice"));
+        if ast.outputs.is_empty() && ast.updates.is_empty() {
+            faults.0.push(missing("`out` slice and no `update`"));
         }
         let lowered = match &ast.computation {
             Some(computation) => {
                 let lowered = lower_computation(computation, &scope, ast.inputs.len(), &mut faults);
                 lowered.filter(|l| faults.keep(self.roots(ast, &l.computation, ast.outputs.len())).is_some())
             }
+            None if ast.outputs.is_empty() => Some(Lowered::default()),
             None => {
                 faults.0.push(missing("`computation`"));
                 None
@@ -302,6 +354,7 @@ impl Lowering {
             inputs,
             outputs,
             requires,
+            updates,
             cost: cost?,
             unit: unit?,
             asm: ast.asm.as_ref().map(|(text, _)| text.clone()).unwrap_or_default(),
@@ -314,7 +367,8 @@ impl Lowering {
             beta: names(&ast.beta),
             inputs: ast.inputs.iter().map(|s| s.span).collect(),
             outputs: ast.outputs.iter().map(|s| s.span).collect(),
-            requires: ast.requires.iter().map(|r| r.span).collect(),
+            requires: enumerated.iter().map(|r| r.1).chain(ast.requires.iter().map(|r| r.span)).collect(),
+            updates: ast.updates.iter().map(|(name, value)| name.span.to(value.span)).collect(),
             cost: ast.cost.as_ref().map_or(ast.name.span, |c| c.span),
             asm: ast.asm.as_ref().map_or(ast.name.span, |(_, span)| *span),
             stmts: spans,

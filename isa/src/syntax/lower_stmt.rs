@@ -42,6 +42,7 @@ const STRUCTURED: [&str; 23] = [
 const MAX_CONSTANT: u64 = 1 << 20;
 
 /// A lowered computation and where each of its statements stands.
+#[derive(Default)]
 pub(super) struct Lowered {
     pub computation: Computation,
     pub spans: Vec<Span>,
@@ -93,6 +94,15 @@ pub(super) fn lower_computation(
     }
     block.drop_spare(&mut roots);
     Some(Lowered { computation: Computation { stmts: block.stmts, roots }, spans: block.spans })
+}
+
+/// The scalar of type `elem` that a constant as written is.
+///
+/// # Errors
+/// A list, an attribute, a value that the type does not hold.
+pub(super) fn scalar_literal(c: &ConstantAst, elem: ElemType, scope: &Scope, span: Span) -> Parsed<Literal> {
+    let block = Block { scope, stmts: Vec::new(), spans: Vec::new(), spare: Vec::new() };
+    literal(elem, Vec::new(), block.element(c, elem)?, span)
 }
 
 impl Block<'_> {

@@ -119,7 +119,7 @@ impl Parser {
         })?))
     }
 
-    fn constant(&mut self, depth: usize) -> Parsed<ConstantAst> {
+    pub(super) fn constant(&mut self, depth: usize) -> Parsed<ConstantAst> {
         let start = self.span();
         if depth > MAX_NESTING {
             return Err(Diagnostic::error(start, Problem::TooDeep(MAX_NESTING)));

@@ -19,7 +19,8 @@ pub(super) struct Parser {
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
 pub(super) const ITEMS: [&str; 8] = ["isa", "hbm", "buffer", "register", "const", "unit", "units", "instr"];
-pub(super) const PARTS: [&str; 8] = ["in", "out", "require", "cost", "unit", "asm", "computation", "ENTRY"];
+pub(super) const PARTS: [&str; 9] =
+    ["in", "out", "require", "update", "cost", "unit", "asm", "computation", "ENTRY"];
 
 /// Sizes in bytes, by powers of two as everywhere in the TAIDL papers.
 pub(super) const SIZE_UNITS: [(&str, u64); 4] =
@@ -263,15 +264,39 @@ impl Parser {
             self.expect("]")?;
             Vec::new()
         };
-        let align = if self.eat_word("align") {
+        let mut buffer = BufferAst { name, elem, access, unit, align: None, nospill: false, init: None };
+        while self.buffer_option(&mut buffer)? {}
+        Ok(buffer)
+    }
+
+    /// `align(2)`, `nospill`, `init 0`, in any order and each at most once.
+    fn buffer_option(&mut self, buffer: &mut BufferAst) -> Parsed<bool> {
+        let span = self.span();
+        let repeated = |what: &'static str| {
+            let of = format!("buffer `{}`", buffer.name.text);
+            Err(Diagnostic::error(span, Problem::Repeated { what, of }))
+        };
+        if self.eat_word("align") {
             let start = self.span();
             self.expect("(")?;
             let terms = self.list(")", Parser::term)?;
-            Some((terms, start.to(self.last_span())))
+            if buffer.align.replace((terms, start.to(self.last_span()))).is_some() {
+                return repeated("alignment");
+            }
+        } else if self.eat_word("nospill") {
+            if std::mem::replace(&mut buffer.nospill, true) {
+                return repeated("`nospill`");
+            }
+        } else if self.eat_word("init") {
+            let start = self.span();
+            let value = self.constant(0)?;
+            if buffer.init.replace((value, start.to(self.last_span()))).is_some() {
+                return repeated("initial value");
+            }
         } else {
-            None
-        };
-        Ok(BufferAst { name, elem, access, unit, align })
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     pub(super) fn elem(&mut self) -> Parsed<ElemType> {
@@ -293,6 +318,11 @@ impl Parser {
                 AttrKindAst::Plain
             } else if p.eat_word("f32") {
                 AttrKindAst::F32
+            } else if p.is("{") {
+                let start = p.span();
+                p.expect("{")?;
+                let values = p.list("}", Parser::term)?;
+                AttrKindAst::Set(values, start.to(p.last_span()))
             } else {
                 let min = p.term()?;
                 p.expect("..")?;
@@ -312,6 +342,7 @@ impl Parser {
             inputs: Vec::new(),
             outputs: Vec::new(),
             requires: Vec::new(),
+            updates: Vec::new(),
             cost: None,
             unit: None,
             asm: None,
@@ -354,6 +385,11 @@ impl Parser {
             "in" => instr.inputs.push(self.slice()?),
             "out" => instr.outputs.push(self.slice()?),
             "require" => instr.requires.push(self.term()?),
+            "update" => {
+                let register = self.name("a register")?;
+                self.expect("=")?;
+                instr.updates.push((register, self.term()?));
+            }
             "cost" if instr.cost.is_some() => return repeated("cost", instr),
             "cost" => instr.cost = Some(self.term()?),
             "unit" if instr.unit.is_some() => return repeated("unit", instr),

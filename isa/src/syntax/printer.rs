@@ -4,6 +4,7 @@ use crate::constant::{float_value, int_value};
 use crate::expr::{Cond, Expr};
 use crate::model::{AttrDecl, AttrKind, Computation, Instr, Isa, Slice, Stmt, SymConst, SymOp};
 use act_hlo::{ElemType, Literal, OpKind};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 impl Isa {
@@ -23,6 +24,12 @@ impl Isa {
             out.push(']');
             if buffer.align.iter().any(|&a| a != 1) {
                 let _ = write!(out, " align({})", list(&buffer.align));
+            }
+            if buffer.nospill {
+                out.push_str(" nospill");
+            }
+            if let Some(value) = &buffer.init {
+                let _ = write!(out, " init {}", literal_text(value));
             }
             out.push('\n');
         }
@@ -76,14 +83,39 @@ fn strength(e: &Expr) -> u8 {
     }
 }
 
-fn attrs(list: &[AttrDecl]) -> String {
-    let one = |a: &AttrDecl| match a.kind {
-        AttrKind::F32 => format!("{}: f32", a.name),
-        AttrKind::Int { min: 0, max: i64::MAX } => a.name.clone(),
-        AttrKind::Int { min, max: i64::MAX } => format!("{}: {min}..", a.name),
-        AttrKind::Int { min, max } => format!("{}: {min}..{max}", a.name),
+/// How many of the leading requirements print as enumerated attributes, and the sets of those attributes: alpha, then
+/// beta, in the order in which the text form states them.
+fn enumerated(instr: &Instr) -> (usize, [BTreeMap<usize, &[i64]>; 2]) {
+    let mut sets = [BTreeMap::new(), BTreeMap::new()];
+    let mut next = (0, 0);
+    let mut used = 0;
+    for require in &instr.requires {
+        let Cond::In(e, set) = require else { break };
+        let (kind, at, attrs) = match e {
+            Expr::Alpha(k) => (0, usize::from(*k), &instr.alpha),
+            Expr::Beta(k) => (1, usize::from(*k), &instr.beta),
+            _ => break,
+        };
+        let ends = set.iter().min().zip(set.iter().max()).map(|(&min, &max)| AttrKind::Int { min, max });
+        if (kind, at) < next || ends.is_none() || attrs.get(at).map(|a| &a.kind) != ends.as_ref() {
+            break;
+        }
+        sets[kind].insert(at, set.as_slice());
+        next = (kind, at + 1);
+        used += 1;
+    }
+    (used, sets)
+}
+
+fn attrs(attributes: &[AttrDecl], sets: &BTreeMap<usize, &[i64]>) -> String {
+    let one = |(k, a): (usize, &AttrDecl)| match (sets.get(&k), &a.kind) {
+        (Some(set), _) => format!("{}: {{{}}}", a.name, list(set)),
+        (None, AttrKind::F32) => format!("{}: f32", a.name),
+        (None, AttrKind::Int { min: 0, max: i64::MAX }) => a.name.clone(),
+        (None, AttrKind::Int { min, max: i64::MAX }) => format!("{}: {min}..", a.name),
+        (None, AttrKind::Int { min, max }) => format!("{}: {min}..{max}", a.name),
     };
-    list.iter().map(one).collect::<Vec<String>>().join(", ")
+    attributes.iter().enumerate().map(one).collect::<Vec<String>>().join(", ")
 }
 
 fn quoted(line: &str) -> String {
@@ -95,11 +127,12 @@ impl Printer<'_> {
     fn instr(&self, out: &mut String) {
         let instr = self.instr;
         let _ = write!(out, "instr {}", instr.name);
+        let (enumerated, sets) = enumerated(instr);
         if !instr.alpha.is_empty() {
-            let _ = write!(out, " alpha({})", attrs(&instr.alpha));
+            let _ = write!(out, " alpha({})", attrs(&instr.alpha, &sets[0]));
         }
         if !instr.beta.is_empty() {
-            let _ = write!(out, " beta({})", attrs(&instr.beta));
+            let _ = write!(out, " beta({})", attrs(&instr.beta, &sets[1]));
         }
         out.push_str(" {\n");
         for slice in &instr.inputs {
@@ -108,8 +141,12 @@ impl Printer<'_> {
         for slice in &instr.outputs {
             let _ = writeln!(out, "  out {}", self.slice(slice));
         }
-        for require in &instr.requires {
+        for require in &instr.requires[enumerated..] {
             let _ = writeln!(out, "  require {}", self.cond(require, 0));
+        }
+        for (register, value) in &instr.updates {
+            let name = self.isa.registers.get(usize::from(*register)).map_or("?", |(name, _)| name.as_str());
+            let _ = writeln!(out, "  update {name} = {}", self.expr(value));
         }
         if instr.cost != Expr::Int(1) {
             let _ = writeln!(out, "  cost {}", self.expr(&instr.cost));
@@ -121,9 +158,12 @@ impl Printer<'_> {
             let lines: Vec<String> = instr.asm.split('\n').map(quoted).collect();
             let _ = writeln!(out, "  asm {}", lines.join("\n      "));
         }
-        out.push_str("  computation {\n");
-        self.computation(&instr.computation, out);
-        out.push_str("  }\n}\n");
+        if !instr.outputs.is_empty() || !instr.computation.stmts.is_empty() {
+            out.push_str("  computation {\n");
+            self.computation(&instr.computation, out);
+            out.push_str("  }\n");
+        }
+        out.push_str("}\n");
     }
 
     fn slice(&self, slice: &Slice) -> String {

@@ -4,6 +4,7 @@
 use crate::AttrVal;
 use crate::expr::{Cond, Env, Expr};
 use crate::model::{AttrKind, Instr};
+use std::collections::BTreeSet;
 
 /// Combinations looked at, and legal ones returned.
 const MAX_TRIED: u128 = 4096;
@@ -12,8 +13,9 @@ const MAX_LEGAL: usize = 48;
 /// Values tried for an attribute without an upper end.
 const OPEN_END: i64 = 1 << 20;
 
-/// Legal combinations, in a fixed order that mixes small and large values. Empty when none was found.
-pub(super) fn legal_alphas(instr: &Instr, registers: &[i64]) -> Vec<Vec<AttrVal>> {
+/// Legal combinations, in a fixed order that mixes small and large values. Empty when none was found. Requirements over
+/// `mutable` registers hold at some time or other and are not looked at.
+pub(super) fn legal_alphas(instr: &Instr, registers: &[i64], mutable: &BTreeSet<u16>) -> Vec<Vec<AttrVal>> {
     let mentioned = mentioned_numbers(&instr.requires);
     let candidates: Vec<Vec<AttrVal>> =
         instr.alpha.iter().map(|decl| candidates(&decl.kind, &mentioned)).collect();
@@ -29,7 +31,7 @@ pub(super) fn legal_alphas(instr: &Instr, registers: &[i64]) -> Vec<Vec<AttrVal>
             alpha.push(list[(rest % len) as usize]);
             rest /= len;
         }
-        if holds(instr, &alpha, registers) {
+        if holds(instr, &alpha, registers, mutable) {
             legal.push(alpha);
             if legal.len() == MAX_LEGAL {
                 break;
@@ -41,10 +43,19 @@ pub(super) fn legal_alphas(instr: &Instr, registers: &[i64]) -> Vec<Vec<AttrVal>
 }
 
 /// Whether no requirement over these attributes alone is violated.
-fn holds(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> bool {
+fn holds(instr: &Instr, alpha: &[AttrVal], registers: &[i64], mutable: &BTreeSet<u16>) -> bool {
     let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
     let env = Env { alpha: &ints, beta: &[], registers };
-    instr.requires.iter().filter(|r| !r.mentions_beta()).all(|r| r.eval(env) == Ok(true))
+    let fixed = |cond: &Cond| {
+        let mut fixed = true;
+        cond.for_each_leaf(&mut |leaf| match leaf {
+            Expr::Beta(_) => fixed = false,
+            Expr::Register(k) => fixed &= !mutable.contains(k),
+            _ => {}
+        });
+        fixed
+    };
+    instr.requires.iter().filter(|r| fixed(r)).all(|r| r.eval(env) == Ok(true))
 }
 
 fn mentioned_numbers(requires: &[Cond]) -> Vec<i64> {
@@ -100,7 +111,7 @@ mod tests {
     fn a_step_meets_every_index() {
         for total in 1..200u128 {
             let step = coprime_step(total);
-            let met: std::collections::BTreeSet<u128> = (0..total).map(|k| k * step % total).collect();
+            let met: BTreeSet<u128> = (0..total).map(|k| k * step % total).collect();
             assert_eq!(met.len() as u128, total);
         }
     }

@@ -186,6 +186,17 @@ pub(crate) fn instruction(
     scopes: &Scopes,
     shared: &mut Shared,
 ) -> Result<Native, LowerError> {
+    if !instr.updates.is_empty() || !instr.registers_mentioned().is_disjoint(&isa.mutable_registers()) {
+        return Err(LowerError::ChangingRegisters { instr: instr.name.clone() });
+    }
+    for slice in instr.inputs.iter().chain(&instr.outputs) {
+        if let Slice::OnChip(BufferSlice { buffer, .. }) = slice
+            && isa.buffer(*buffer).init.is_some()
+        {
+            let buffer = isa.buffer(*buffer).name.clone();
+            return Err(LowerError::InitialValue { instr: instr.name.clone(), buffer });
+        }
+    }
     let graph = instr
         .instantiate(isa, alpha)
         .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;

@@ -68,15 +68,11 @@ fn isa(cases: &[Case]) -> Isa {
         stmts.push(stmt(OpKind::Reshape, vec![inputs], case.to, vec![Expr::Int(1), lanes()]));
         Instr {
             name: format!("case{row}"),
-            alpha: vec![],
-            beta: vec![],
             inputs: (0..inputs).map(|k| operand(case, k)).collect(),
             outputs: vec![result(case, row)],
-            requires: vec![],
             cost: Expr::Int(1),
-            unit: None,
-            asm: String::new(),
             computation: Computation { stmts, roots: vec![inputs + 1] },
+            ..Instr::default()
         }
     };
     let buffers = TYPES.iter().flat_map(|&elem| {
@@ -86,15 +82,15 @@ fn isa(cases: &[Case]) -> Isa {
             unit: vec![],
             elem,
             align: vec![1; 2],
+            ..Buffer::default()
         })
     });
     Isa {
         name: "elementwise".into(),
         hbm: Hbm { name: "d0".into(), size: 1 << 20, align: 1 },
         buffers: buffers.collect(),
-        registers: vec![],
-        units: vec![],
         instrs: cases.iter().enumerate().map(instr).collect(),
+        ..Isa::default()
     }
 }
 

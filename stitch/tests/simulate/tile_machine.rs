@@ -57,11 +57,10 @@ fn instr(parts: Parts<'_>) -> Instr {
         beta: parts.beta.iter().map(|name| attr(name, 0, i64::MAX)).collect(),
         inputs: parts.inputs,
         outputs: vec![parts.output],
-        requires: vec![],
         cost: int(3),
-        unit: None,
         asm: parts.asm.into(),
         computation: Computation { stmts: parts.stmts, roots: vec![root] },
+        ..Instr::default()
     }
 }
 
@@ -76,6 +75,7 @@ pub(crate) fn isa() -> Isa {
         unit: vec![DIM as u64],
         elem,
         align: vec![1],
+        ..Buffer::default()
     };
     // rows x (blocks·16) bytes of a matrix with row pitch `stride`, each block of 16 columns below the last.
     let load = instr(Parts {
@@ -161,8 +161,7 @@ pub(crate) fn isa() -> Isa {
         name: "tile machine".into(),
         hbm: Hbm { name: "d0".into(), size: 1 << 40, align: 1 },
         buffers: vec![buffer("spad", 1024, S8), buffer("acc", 256, S32)],
-        registers: vec![],
-        units: vec![],
         instrs: vec![load, product(false), product(true), store, store_saturated],
+        ..Isa::default()
     }
 }

@@ -3,13 +3,13 @@
 use crate::pii::{PiiGraph, PiiId, PiiNode, PiiOp};
 use act_hlo::{ElemType, Graph, Shape};
 use act_isa::{
-    Affine, AttrDecl, AttrKind, AttrVal, Buffer, BufferId, BufferSlice, Computation, Cond, Expr, Hbm,
-    HbmWindow, Instr, InstrId, Isa, Phase, Place, Slice, Space, TiledKernel, View,
+    Affine, AttrDecl, AttrKind, AttrVal, Buffer, BufferId, BufferSlice, Cond, Expr, Hbm, HbmWindow, Instr,
+    InstrId, Isa, Phase, Place, Slice, Space, TiledKernel, View,
 };
 
 pub(super) fn isa(buffers: Vec<Buffer>, instrs: Vec<Instr>) -> Isa {
     let hbm = Hbm { name: "d0".into(), size: 1 << 20, align: 1 };
-    Isa { name: "test".into(), hbm, buffers, registers: Vec::new(), units: Vec::new(), instrs }
+    Isa { name: "test".into(), hbm, buffers, instrs, ..Isa::default() }
 }
 
 pub(super) fn buffer(name: &str, access: &[u64]) -> Buffer {
@@ -19,6 +19,7 @@ pub(super) fn buffer(name: &str, access: &[u64]) -> Buffer {
         unit: vec![64],
         elem: ElemType::BF16,
         align: vec![1; access.len()],
+        ..Buffer::default()
     }
 }
 
@@ -58,11 +59,8 @@ pub(super) fn instr(name: &str, alphas: usize, betas: usize, inputs: Vec<Slice>,
         beta: (0..betas).map(|k| decl("a", k)).collect(),
         inputs,
         outputs: vec![output],
-        requires: Vec::new(),
         cost: int(1),
-        unit: None,
-        asm: String::new(),
-        computation: Computation::default(),
+        ..Instr::default()
     }
 }
 
