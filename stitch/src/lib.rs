@@ -4,6 +4,7 @@
 pub mod tile;
 
 pub mod region;
+pub mod reuse;
 
 #[cfg(feature = "mlir")]
 pub(crate) mod mlir;

@@ -4,6 +4,7 @@ use super::choice::choices;
 use super::compile::{CompiledPlan, compile_plan};
 use super::kernel::{KernelCompiler, KernelRecord};
 use super::pack_order::{Packing, pack};
+use crate::reuse::reuse_panels;
 use crate::tile::{Axes, NestError, NormalizeError, TileChoice, build_nest, normalize};
 use act_hlo::Graph;
 use act_isa::{LoopProgram, View};
@@ -65,6 +66,10 @@ pub fn stitch_region(
             choice.packed_results.clone_from(&packed_results);
             let plan = build_nest(&region, &axes, &choice)?;
             let compiled = compile_plan(compiler, &plan, region.segments, segment_bytes.0, segment_bytes.1);
+            let compiled = compiled.map(|plan| CompiledPlan {
+                program: reuse_panels(compiler.isa(), plan.program, &|body| compiler.cost(body)),
+                ..plan
+            });
             let outcome = match &compiled {
                 Ok(compiled) => Ok(compiler.cost(&compiled.program.body)),
                 Err(refusal) => Err(refusal.reason.clone()),
