@@ -8,6 +8,7 @@ use std::path::Path;
 const TARGETS: &[(&str, &str)] = &[
     ("gemmini", include_str!("../targets/gemmini.taidl")),
     ("h_qkv", include_str!("../targets/h_qkv.taidl")),
+    ("trainium", include_str!("../targets/trainium.taidl")),
     ("x86", include_str!("../targets/x86.taidl")),
 ];
 
