@@ -57,6 +57,8 @@ pub struct Machine<'a> {
     /// The control registers now.
     registers: Vec<i64>,
     counters: Counters,
+    /// Per buffer and access dimension: end of the slices accessed so far, in elements.
+    extents: Vec<Vec<u64>>,
     /// Instructions and host copies executed.
     executed: u64,
 }
@@ -133,6 +135,7 @@ impl<'a> Oracle<'a> {
             loops: Vec::new(),
             registers: self.isa.register_values(),
             counters: Counters::default(),
+            extents: self.isa.buffers.iter().map(|b| vec![0; b.access.len()]).collect(),
             executed: 0,
         }
     }
@@ -212,6 +215,13 @@ impl Machine<'_> {
     /// The counters so far, and the bytes of the results.
     pub fn finish(mut self) -> (Counters, Vec<Vec<u8>>) {
         self.counters.unwritten_result_bytes = self.results.iter().map(Memory::unwritten).sum();
+        for (buffer, extents) in self.oracle.isa.buffers.iter().zip(&self.extents) {
+            let dims = extents.iter().chain(&buffer.unit).copied().collect::<Vec<u64>>();
+            let bytes = Shape::new(buffer.elem, dims).bytes();
+            if bytes > 0 {
+                self.counters.peak_bytes.insert(buffer.name.clone(), bytes);
+            }
+        }
         (self.counters, self.results.into_iter().map(Memory::into_data).collect())
     }
 
@@ -367,8 +377,21 @@ impl Machine<'_> {
                 *register = value;
             }
         }
+        instr.inputs.iter().chain(&instr.outputs).for_each(|slice| self.note_extent(slice, env));
         self.counters.count(&concrete.profile);
         Ok(())
+    }
+
+    /// Widens the used part of a buffer by a slice that was accessed.
+    fn note_extent(&mut self, slice: &Slice, env: Env<'_>) {
+        let Slice::OnChip(BufferSlice { buffer, start, len }) = slice else { return };
+        let Some(extents) = self.extents.get_mut(usize::from(buffer.0)) else { return };
+        let value = |e: &Expr| e.eval(env).ok().and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
+        for (extent, (start, len)) in extents.iter_mut().zip(start.iter().zip(len)) {
+            if value(len) > 0 {
+                *extent = (*extent).max(value(start) + value(len));
+            }
+        }
     }
 
     /// Where a slice lies.

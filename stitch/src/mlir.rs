@@ -1,4 +1,4 @@
-//! MLIR as this crate uses it: a context with six dialects, parsing with messages kept, the lowering to the LLVM
+//! MLIR as this crate uses it: a context with five dialects, parsing with messages kept, the lowering to the LLVM
 //! dialect. Knows neither accelerators nor what the modules mean.
 
 use melior::Context;
@@ -44,10 +44,6 @@ impl Session {
             true
         });
         Session { context, messages }
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
     }
 
     /// Parses and verifies.

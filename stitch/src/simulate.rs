@@ -1,16 +1,25 @@
 //! The compiled simulator: a stitched module becomes native code that executes every instruction by the
 //! description's semantics. Agrees with the oracle bit for bit. Knows no accelerator and no whole kernel.
 
+mod address;
 mod code;
 mod contraction;
 mod counters;
 mod externals;
 mod fault;
 mod float_mode;
+mod hazards;
+mod host_copy;
+mod independence;
 mod index;
+mod invocation;
+mod kernel;
+mod layout;
 mod lower;
 mod machine;
 mod native;
+mod place;
+mod pool;
 mod scalar;
 mod tensor;
 
@@ -20,14 +29,32 @@ use crate::stitched::{Interface, StitchedError, StitchedModule};
 use act_isa::oracle::Counters;
 use act_isa::{InstantiateError, Isa, Position};
 use float_mode::FlushDenormals;
-use lower::{Kind, Lowered, Site};
-use machine::{Machine, Segment};
+use invocation::{Invocation, MachinePlan};
+use kernel::Kernel;
+use lower::Lowered;
 
 pub use fault::{Check, Fault};
 pub use scalar::Unsupported;
 
 /// LLVM's optimisation level for simulators: vectorisation without the slowest passes.
 const OPTIMISATION: i32 = 2;
+
+/// Why a text is no kernel: it is more than counted loops around instructions with affine addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    #[error("`{text}` has no place among loops, affine addresses and instructions")]
+    Operation { text: String },
+    #[error("`{text}`: bounds and step must be constants, the step positive, and nothing carried")]
+    Loop { text: String },
+    #[error("`{text}` has a result; instructions have none")]
+    AsmResult { text: String },
+    #[error("`{text}`: operand {operand} is missing or no address")]
+    AsmOperand { text: String, operand: usize },
+    #[error("`{text}`: attribute `{attr}` is an address where a position is given, or the other way round")]
+    BetaKind { text: String, attr: String },
+    #[error("a host copy without usable shape")]
+    HostCopy,
+}
 
 /// Why a stitched module cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,28 +65,20 @@ pub enum LowerError {
     Stitched(#[from] StitchedError),
     #[error(transparent)]
     AsmText(#[from] AsmTextError),
-    #[error("`{text}` has a result; instructions have none")]
-    AsmResult { text: String },
-    #[error("`{text}`: operand {operand} is missing or no i64")]
-    AsmOperand { text: String, operand: usize },
-    #[error("a host copy without usable shape")]
-    HostCopy,
+    #[error(transparent)]
+    Text(#[from] TextError),
     #[error("{instr}: {error}")]
     Instantiate { instr: String, error: InstantiateError },
     #[error("{instr}: {error}")]
     Unsupported { instr: String, error: Unsupported },
     #[error("{instr} depends on control registers that change, which only the oracle executes")]
     ChangingRegisters { instr: String },
-    #[error("{instr} uses buffer {buffer}, whose initial value only the oracle knows")]
-    InitialValue { instr: String, buffer: String },
-    #[error("{instr}: {slice} has a shape that depends on an address")]
+    #[error("{instr}: {slice} has a shape that depends on an address, or no affine address in main memory")]
     VariableShape { instr: String, slice: Position },
-    #[error("{instr}: {slice} can leave 64 bits")]
-    Overflow { instr: String, slice: Position },
-    #[error("{instr}: the window that {slice} writes overlaps itself")]
-    OverlappingStore { instr: String, slice: Position },
     #[error("{instr}: {slice} does not fit its buffer's dimensions")]
     MalformedSlice { instr: String, slice: Position },
+    #[error("`{text}`: its addresses are not affine and it is executed more than {limit} times")]
+    Undecided { text: String, limit: u64 },
 }
 
 /// Why a run gave no result.
@@ -73,59 +92,106 @@ pub enum RunError {
     Fault(#[from] Fault),
 }
 
+/// How to compile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Hazards are faults: a read of bytes never written, a load of bytes that an instruction stored since the last
+    /// fence. Result bytes that nothing writes are counted.
+    pub strict: bool,
+}
+
 /// A compiled region. Runs concurrently: every run has a machine of its own.
 pub struct Executable {
-    /// Keeps `entry` alive.
-    _jit: Jit,
-    entry: unsafe extern "C" fn(*mut *mut u8),
     interface: Interface,
-    natives: Vec<counters::Executed>,
-    checks: Vec<Vec<Check>>,
-    sites: Vec<Site>,
-    /// Bytes of every on-chip buffer that some instruction touches, 0 for the others.
+    /// What every run does that has no fault.
+    counters: Counters,
+    /// Bytes of every whole on-chip buffer that some instruction touches, 0 for the others.
     buffers: Vec<u64>,
-    workspace: u64,
+    code: Result<Native, Fault>,
+}
+
+/// A region that can run.
+struct Native {
+    plan: MachinePlan,
+    entry: unsafe extern "C" fn(*mut u64),
+    /// Keeps `entry` and the bodies of parallel loops alive.
+    _jit: Jit,
 }
 
 impl Executable {
-    /// Compiles `module` for this processor.
+    /// Compiles `module` for this processor, without hazard checks.
     ///
     /// # Errors
-    /// What in the module, or in the description, cannot be simulated.
+    /// What in the module, or in the description, cannot be simulated. A fault is none: it comes at every run.
     pub fn compile(isa: &Isa, module: &StitchedModule) -> Result<Executable, LowerError> {
+        Executable::compile_with(isa, module, Options::default())
+    }
+
+    /// As [`Executable::compile`], with options.
+    ///
+    /// # Errors
+    /// As [`Executable::compile`].
+    pub fn compile_with(
+        isa: &Isa,
+        module: &StitchedModule,
+        options: Options,
+    ) -> Result<Executable, LowerError> {
         let session = Session::new();
-        let mut mlir = session.parse(module.text())?;
-        let Lowered { interface, natives, sites, shared } = lower::lower(&session, isa, &mut mlir)?;
-        let symbols = shared.externals.used().map(|(name, _, address)| (name, address.0));
-        // SAFETY: `Externals` gives each function's address together with the signature it was declared with.
-        let jit = unsafe { Jit::compile(&session, &mlir, OPTIMISATION, symbols)? };
-        let missing = || MlirError { stage: "compile", messages: format!("no symbol {}", lower::ENTRY) };
-        let entry = jit.lookup(lower::ENTRY).ok_or_else(missing)?;
-        // SAFETY: `lower` defines the entry as a function of one pointer without result.
-        let entry: unsafe extern "C" fn(*mut *mut u8) = unsafe { std::mem::transmute(entry.as_ptr()) };
-        let mut buffers = vec![0; isa.buffers.len()];
-        for (kind, _) in &natives {
-            let Kind::Instr { op, .. } = kind else { continue };
-            for slice in isa.instr(*op).inputs.iter().chain(&isa.instr(*op).outputs) {
-                if let act_isa::Slice::OnChip(slice) = slice {
-                    let buffer = isa.buffer(slice.buffer);
-                    let dims: Vec<u64> = buffer.access.iter().chain(&buffer.unit).copied().collect();
-                    buffers[usize::from(slice.buffer.0)] = act_hlo::Shape::new(buffer.elem, dims).bytes();
-                }
+        let kernel = Kernel::read(isa, &session.parse(module.text())?)?;
+        let placement = place::place(isa, &kernel)?;
+        let mut fault = placement.fault.clone();
+        let mut unwritten = 0;
+        if options.strict && fault.is_none() {
+            match hazards::hazards(isa, &kernel, &placement) {
+                Ok(bytes) => unwritten = bytes,
+                Err(hazard) => fault = Some(hazard),
             }
         }
-        let executed =
-            natives.iter().map(|(kind, _)| counters::Executed::of(isa, kind)).collect::<Result<_, _>>()?;
-        Ok(Executable {
-            _jit: jit,
-            entry,
-            interface,
-            natives: executed,
-            checks: natives.into_iter().map(|n| n.1).collect(),
-            sites,
-            buffers,
-            workspace: shared.workspace,
-        })
+        let buffers = isa.buffers.iter().zip(&placement.extents).map(|(buffer, extents)| {
+            let dims: Vec<u64> = buffer.access.iter().chain(&buffer.unit).copied().collect();
+            let used = extents.iter().all(|&e| e > 0);
+            if used { act_hlo::Shape::new(buffer.elem, dims).bytes() } else { 0 }
+        });
+        let buffers = buffers.collect();
+        if let Some((site, check)) = fault {
+            let text = kernel.sites[site].text.clone();
+            let (interface, counters) = (kernel.interface, Counters::default());
+            return Ok(Executable {
+                interface,
+                counters,
+                buffers,
+                code: Err(Fault { instr: site, text, check }),
+            });
+        }
+        let layouts = layout::layouts(isa, &placement.extents);
+        let mut counters = counters::total(isa, &kernel, &layouts)?;
+        counters.unwritten_result_bytes = unwritten;
+        let parallel = independence::parallel_loops(&kernel, &placement);
+        let shared = tensor::Shared::default();
+        let Lowered { text, shared } = lower::lower(isa, &kernel, &placement, &layouts, &parallel, shared)?;
+        let mut lowered = session.parse(&text)?;
+        session.lower_to_llvm(&mut lowered)?;
+        let runtime = (lower::PARALLEL, invocation::parallel as *mut ());
+        let symbols = shared.externals.used().map(|(name, _, address)| (name, address.0)).chain([runtime]);
+        // SAFETY: `Externals` gives each function's address together with the signature it was declared with; `lower`
+        // declares the runtime's function with its own.
+        let jit = unsafe { Jit::compile(&session, &lowered, OPTIMISATION, symbols)? };
+        let missing = |name: &str| MlirError { stage: "compile", messages: format!("no symbol {name}") };
+        let entry = jit.lookup(lower::ENTRY).ok_or_else(|| missing(lower::ENTRY))?;
+        // SAFETY: `lower` defines the entry as a function of one pointer without result.
+        let entry: unsafe extern "C" fn(*mut u64) = unsafe { std::mem::transmute(entry.as_ptr()) };
+        let mut regions = Vec::with_capacity(parallel.len());
+        for (number, region) in parallel.into_iter().enumerate() {
+            let name = lower::body_name(number);
+            let body = jit.lookup(&name).ok_or_else(|| missing(&name))?;
+            // SAFETY: `lower` defines the body with this signature.
+            let body: invocation::Body = unsafe { std::mem::transmute(body.as_ptr()) };
+            regions.push(invocation::Region { body, trip: region.trip, live_in: region.live_in });
+        }
+        let segments = kernel.interface.operands.len() + kernel.interface.results.len() + 2;
+        let plan = MachinePlan::new(layouts, shared.workspace, segments, regions);
+        let code = Ok(Native { plan, entry, _jit: jit });
+        Ok(Executable { interface: kernel.interface, counters, buffers, code })
     }
 
     /// Segment sizes and constants.
@@ -208,48 +274,30 @@ impl Executable {
         let interface = &self.interface;
         check_count("operands", interface.operands.len(), operands.len())?;
         check_count("results", interface.results.len(), results.len())?;
+        let Native { plan, entry, .. } = self.code.as_ref().map_err(Fault::clone)?;
         let mut scratch = machine::Block::poisoned(interface.scratch_bytes);
-        let segment = |start: u64, bytes: u64, writable: bool| Segment { start, bytes, writable };
-        let consts = interface.consts.as_ptr();
-        let mut segments = Vec::new();
-        for (&operand, &bytes) in operands.iter().zip(&interface.operands) {
-            segments.push(segment(operand as u64, bytes, false));
+        let mut segments: Vec<u64> = operands.iter().map(|&operand| operand as u64).collect();
+        segments.extend(results.iter().map(|&result| result as u64));
+        segments.extend([scratch.pointer() as u64, interface.consts.as_ptr() as u64]);
+        let invocation = Invocation { plan, segments: &segments };
+        let mut machine = plan.machine();
+        match &on_chip {
+            Some(contents) => machine.set_buffers(&plan.layouts, contents),
+            None => machine.poison(),
         }
-        for (&result, &bytes) in results.iter().zip(&interface.results) {
-            segments.push(segment(result as u64, bytes, true));
-        }
-        segments.push(segment(scratch.address(), interface.scratch_bytes, true));
-        segments.push(segment(consts as u64, interface.consts.len() as u64, false));
-        let contents = on_chip.as_deref();
-        let mut machine =
-            Machine::new(&self.buffers, self.workspace, self.natives.len(), &segments, contents);
-
-        let mut arguments: Vec<*mut u8> = segments.iter().map(|s| s.start as *mut u8).collect();
-        arguments.push(machine.pointer().cast());
+        machine.attach(std::ptr::from_ref(&invocation) as u64, &segments);
         {
             let _mode = FlushDenormals::enter();
-            // SAFETY: the entry takes an array with one pointer per segment in this order, then the machine. Generated
-            // code touches nothing but the machine, whose parts are owned above, and segments within the bounds given
-            // to it, writing only to writable ones.
-            unsafe { (self.entry)(arguments.as_mut_ptr()) };
+            // SAFETY: the entry takes a machine of this plan, attached to a living invocation. Generated code touches
+            // nothing but the machine and the segments, within bounds and rights that `place` checked for the sizes
+            // which the caller vouches for.
+            unsafe { entry(machine.pointer()) };
         }
         if let Some(buffers) = on_chip {
-            machine.get_buffers(buffers);
+            machine.get_buffers(&plan.layouts, buffers);
         }
-        if let Some(raw) = machine.fault() {
-            return Err(self.fault(raw).into());
-        }
-        Ok(counters::total(&self.natives, machine.counts()))
-    }
-
-    fn fault(&self, raw: fault::RawFault) -> Fault {
-        let site = self.sites.get(raw.site);
-        let check = site.and_then(|site| self.checks.get(site.native)?.get(raw.check));
-        Fault {
-            instr: raw.site,
-            text: site.map(|s| s.text.clone()).unwrap_or_default(),
-            check: check.cloned().unwrap_or(Check::Requirement { index: raw.check }),
-        }
+        plan.put_back(machine);
+        Ok(self.counters.clone())
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Counters {
     pub cycles: u64,
     /// The same by unit; instructions without a unit are not in it.
     pub unit_cycles: BTreeMap<String, u64>,
+    /// Bytes of the smallest box at each buffer's origin that holds all slices accessed; buffers that nothing accesses
+    /// are not in it.
+    pub peak_bytes: BTreeMap<String, u64>,
     /// Bytes of result segments that nothing wrote.
     pub unwritten_result_bytes: u64,
 }

@@ -55,14 +55,7 @@ impl Code {
         value
     }
 
-    /// Writes `header {`, the body and `}`.
-    pub(crate) fn block<R>(&mut self, header: fmt::Arguments<'_>, body: impl FnOnce(&mut Code) -> R) -> R {
-        self.open(header);
-        let result = body(self);
-        self.close();
-        result
-    }
-
+    /// Writes `header {`.
     pub(crate) fn open(&mut self, header: fmt::Arguments<'_>) {
         self.line(format_args!("{header} {{"));
         self.depth += 1;

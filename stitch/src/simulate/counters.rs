@@ -1,45 +1,38 @@
-//! What a run did, from how often each native function was executed. Counts by the oracle's profiles.
+//! What a run does, known from the text: how often every site is executed, by the oracle's profiles, and how much of the
+//! buffers it uses.
 
 use super::LowerError;
-use super::lower::Kind;
+use super::kernel::{Kernel, Kind};
+use super::layout::BufferLayout;
 use act_isa::Isa;
-use act_isa::oracle::{Counters, Profile};
+use act_isa::oracle::Counters;
 
-/// What one execution of a native function adds.
-#[derive(Clone, Debug)]
-pub(crate) enum Executed {
-    Instr(Profile),
-    /// Bytes copied.
-    HostCopy(u64),
-}
-
-impl Executed {
-    pub(crate) fn of(isa: &Isa, kind: &Kind) -> Result<Executed, LowerError> {
-        match kind {
+/// The counters of every run without a fault. Bytes that nothing wrote are strict mode's to find; here they are 0.
+pub(crate) fn total(isa: &Isa, kernel: &Kernel, layouts: &[BufferLayout]) -> Result<Counters, LowerError> {
+    let mut total = Counters::default();
+    for (site, count) in kernel.sites.iter().zip(kernel.executions()) {
+        if count == 0 {
+            continue;
+        }
+        match &site.kind {
             Kind::HostCopy { elem_bytes, lengths, .. } => {
                 let bytes = lengths.iter().fold(*elem_bytes, |n, &len| n.saturating_mul(len));
-                Ok(Executed::HostCopy(u64::try_from(bytes).unwrap_or(0)))
+                let bytes = u64::try_from(bytes).unwrap_or(0).saturating_mul(count);
+                total.host_copy_bytes = total.host_copy_bytes.saturating_add(bytes);
             }
             Kind::Instr { op, alpha } => {
                 let instr = isa.instr(*op);
-                let profile = instr.profile(isa, alpha);
-                let fail = |error| LowerError::Instantiate { instr: instr.name.clone(), error };
-                profile.map(Executed::Instr).map_err(fail)
+                let profile = instr
+                    .profile(isa, alpha)
+                    .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
+                total.count_times(&profile, count);
             }
         }
     }
-}
-
-/// The counters of one run. Bytes that nothing wrote are the oracle's to find: here they are always 0.
-pub(crate) fn total(natives: &[Executed], counts: &[u64]) -> Counters {
-    let mut total = Counters::default();
-    for (executed, &count) in natives.iter().zip(counts).filter(|(_, count)| **count > 0) {
-        match executed {
-            Executed::Instr(profile) => total.count_times(profile, count),
-            Executed::HostCopy(bytes) => {
-                total.host_copy_bytes = total.host_copy_bytes.saturating_add(bytes.saturating_mul(count));
-            }
+    for (buffer, layout) in isa.buffers.iter().zip(layouts) {
+        if layout.bytes > 0 {
+            total.peak_bytes.insert(buffer.name.clone(), layout.used_bytes());
         }
     }
-    total
+    Ok(total)
 }

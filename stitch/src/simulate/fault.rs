@@ -1,8 +1,8 @@
-//! What a simulated instruction can do wrong at run time.
+//! What a simulated instruction can do wrong. Addresses do not depend on data: every fault is known before the run.
 
 use act_isa::Position;
 
-/// A check that every execution of an instruction passes or fails.
+/// A rule that every execution of an instruction keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
     /// An addressing attribute is within its declared range.
@@ -14,9 +14,15 @@ pub enum Check {
     /// A slice starts at a multiple of the buffer's alignment.
     BufferAlign { slice: Position, buffer: String, dim: usize },
     /// A window lies within one segment of main memory, a writable one for an output.
-    Segment { slice: Position },
+    Segment { slice: Position, segment: String },
     /// A window starts at a multiple of main memory's alignment.
-    HbmAlign { slice: Position },
+    HbmAlign { slice: Position, segment: String },
+    /// A window that is written has no byte twice.
+    OverlappingStore { slice: Position },
+    /// Strict mode: only bytes that something wrote are read.
+    Written { slice: Position, memory: String, offset: u64 },
+    /// Strict mode: a load does not touch bytes of main memory that an instruction stored since the last fence.
+    Fenced { slice: Position, segment: String, offset: u64 },
 }
 
 impl std::fmt::Display for Check {
@@ -30,20 +36,23 @@ impl std::fmt::Display for Check {
             Check::BufferAlign { slice, buffer, dim } => {
                 write!(f, "{slice} is misaligned in dimension {dim} of {buffer}")
             }
-            Check::Segment { slice } => write!(f, "{slice} is not inside one segment that allows the access"),
-            Check::HbmAlign { slice } => write!(f, "{slice} is misaligned in main memory"),
+            Check::Segment { slice, segment } => write!(f, "{slice} leaves {segment} or may not write there"),
+            Check::HbmAlign { slice, segment } => write!(f, "{slice} is misaligned in {segment}"),
+            Check::OverlappingStore { slice } => write!(f, "the window of {slice} overlaps itself"),
+            Check::Written { slice, memory, offset } => {
+                write!(f, "{slice} reads byte {offset} of {memory}, which nothing wrote")
+            }
+            Check::Fenced { slice, segment, offset } => {
+                write!(
+                    f,
+                    "{slice} reads byte {offset} of {segment}, which a store wrote without a fence since"
+                )
+            }
         }
     }
 }
 
-/// As generated code records it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawFault {
-    pub(crate) site: usize,
-    pub(crate) check: usize,
-}
-
-/// The first instruction that failed a check. Results are undefined after a fault.
+/// The first instruction that breaks a rule, in the order of execution. Nothing runs then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("instruction {instr} of the stitched text, `{text}`: {check}")]
 pub struct Fault {

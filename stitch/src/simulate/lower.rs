@@ -1,364 +1,349 @@
-//! Stitched MLIR to simulator calls: the text of every `llvm.inline_asm` is read against the description and the
-//! operation becomes a call of the native function of that (instruction, alpha).
+//! A placed kernel to MLIR: the loops of the text around calls of native functions, one for each (instruction, alpha),
+//! with pointers in place of addresses. Loops whose iterations may run on several threads become functions of their
+//! own.
 
 use super::LowerError;
+use super::address;
 use super::code::{Code, Value};
-use super::fault::Check;
-use super::index::Index;
-use super::native::{self, Head, Native, Scopes, close_function, guarded, in_segment, open_function};
+use super::host_copy::host_copy;
+use super::independence::Parallel;
+use super::kernel::{Item, Kernel, Kind, Loop};
+use super::layout::BufferLayout;
+use super::machine::word;
+use super::native::{self, Scopes, Source};
+use super::place::{Placement, Region, Start};
 use super::tensor::Shared;
-use crate::mlir::{Session, operations};
-use crate::stitched::syntax::{self, BetaText};
-use crate::stitched::{HOST_COPY, Interface, KERNEL, interface, kernel};
-use act_isa::{AttrVal, InstrId, Isa, Position};
-use melior::Context;
-use melior::dialect::{arith, func};
-use melior::ir::attribute::{
-    DenseI64ArrayAttribute, FlatSymbolRefAttribute, IntegerAttribute, StringAttribute,
-};
-use melior::ir::operation::{OperationLike, OperationRef};
-use melior::ir::r#type::IntegerType;
-use melior::ir::{BlockLike, Module, RegionLike, Value as MlirValue};
+use act_isa::{Affine, Expr, Isa, LoopId};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Name of the function that unpacks its argument array and calls the kernel.
+/// Name of the function that runs a kernel on a machine.
 pub(crate) const ENTRY: &str = "act_entry";
+/// Name of the function of the runtime that shares a loop out to threads.
+pub(crate) const PARALLEL: &str = "act_parallel";
 
-/// What a native function does, for counters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    Instr { op: InstrId, alpha: Vec<AttrVal> },
-    HostCopy { elem_bytes: i64, lengths: Vec<i64>, from_strides: Vec<i64>, to_strides: Vec<i64> },
-}
-
-/// An instruction in the text.
-#[derive(Clone, Debug)]
-pub(crate) struct Site {
-    pub(crate) text: String,
-    /// Index into [`Lowered::natives`].
-    pub(crate) native: usize,
+/// Name of the function that runs some iterations of a parallel loop.
+pub(crate) fn body_name(number: usize) -> String {
+    format!("act_body_{number}")
 }
 
 pub(crate) struct Lowered {
-    pub(crate) interface: Interface,
-    pub(crate) natives: Vec<(Kind, Vec<Check>)>,
-    pub(crate) sites: Vec<Site>,
+    pub(crate) text: String,
     pub(crate) shared: Shared,
 }
 
-/// Rewrites `module` in place into calls of native functions, which it gains, and lowers it to the LLVM dialect.
+/// The text of a module with `@act_entry(machine)` and, for parallel loop k, `@act_body_k(machine, variables, first,
+/// end)`.
 ///
 /// # Errors
-/// Text that is no instruction, instructions that cannot be simulated, MLIR's own refusals.
-pub(crate) fn lower(session: &Session, isa: &Isa, module: &mut Module<'_>) -> Result<Lowered, LowerError> {
-    let interface = interface(module)?;
-    let mut natives = Natives {
-        isa,
-        scopes: Scopes { hbm: 0, buffers: Vec::new() },
-        shared: Shared::default(),
-        known: BTreeMap::new(),
-        list: Vec::new(),
-        text: String::new(),
-    };
-    natives.scopes = Scopes {
-        hbm: natives.shared.scope(),
-        buffers: isa.buffers.iter().map(|_| natives.shared.scope()).collect(),
-    };
-    let sites = rewrite(session.context(), module, &mut natives)?;
-    let text = natives.module_text(&interface);
-    let support = session.parse(&text)?;
-    move_functions(&support, module);
-    session.verify(module)?;
-    session.lower_to_llvm(module)?;
-    Ok(Lowered { interface, natives: natives.list, sites, shared: natives.shared })
+/// Instructions that cannot be simulated.
+pub(crate) fn lower(
+    isa: &Isa,
+    kernel: &Kernel,
+    placement: &Placement,
+    layouts: &[BufferLayout],
+    parallel: &[Parallel],
+    mut shared: Shared,
+) -> Result<Lowered, LowerError> {
+    let scopes =
+        Scopes { hbm: shared.scope(), buffers: isa.buffers.iter().map(|_| shared.scope()).collect() };
+    let (mut names, mut functions) = (BTreeMap::new(), String::new());
+    let mut callees = Vec::with_capacity(kernel.sites.len());
+    for (site, located) in kernel.sites.iter().zip(&placement.sites) {
+        let number = names.len();
+        let number = *names.entry(&site.kind).or_insert(number);
+        let name = format!("act_native_{number}");
+        if number + 1 == names.len() && !callees.contains(&name) {
+            functions.push_str(&match &site.kind {
+                Kind::Instr { op, alpha } => {
+                    let instr = isa.instr(*op);
+                    let places = &located.places;
+                    let source = Source { isa, instr, alpha, places, layouts, scopes: &scopes };
+                    native::instruction(&source, &name, &mut shared)?
+                }
+                Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides } => {
+                    host_copy(&name, *elem_bytes, lengths, from_strides, to_strides)
+                }
+            });
+        }
+        callees.push(name);
+    }
+    let nest = Nest { isa, kernel, placement, layouts, parallel, callees: &callees };
+    functions.push_str(&nest.entry());
+    for (number, region) in parallel.iter().enumerate() {
+        functions.push_str(&nest.parallel_body(number, region));
+    }
+    let mut text = String::from("#domain = #llvm.alias_scope_domain<id = distinct[0]<>>\n");
+    // Writing to a String cannot fail.
+    for scope in 0..shared.scopes {
+        let number = scope + 1;
+        let _ =
+            writeln!(text, "#scope{scope} = #llvm.alias_scope<id = distinct[{number}]<>, domain = #domain>");
+    }
+    text.push_str("module {\n");
+    text.push_str(&shared.globals);
+    for (name, signature, _) in shared.externals.used() {
+        let _ = writeln!(text, "  func.func private @{name}{signature}");
+    }
+    let _ = writeln!(text, "  func.func private @{PARALLEL}(!llvm.ptr, i64, !llvm.ptr)");
+    text.push_str(&functions);
+    text.push_str("}\n");
+    Ok(Lowered { text, shared })
 }
 
-struct Natives<'a> {
+struct Nest<'a> {
     isa: &'a Isa,
-    scopes: Scopes,
-    shared: Shared,
-    known: BTreeMap<Kind, usize>,
-    list: Vec<(Kind, Vec<Check>)>,
-    text: String,
+    kernel: &'a Kernel,
+    placement: &'a Placement,
+    layouts: &'a [BufferLayout],
+    parallel: &'a [Parallel],
+    /// Native function of every site.
+    callees: &'a [String],
 }
 
-impl Natives<'_> {
-    /// Number of the native function of this kind, made on first use.
-    fn get(&mut self, kind: Kind) -> Result<usize, LowerError> {
-        if let Some(&number) = self.known.get(&kind) {
-            return Ok(number);
-        }
-        let number = self.list.len();
-        let name = native_name(number);
-        let native = match &kind {
-            Kind::Instr { op, alpha } => {
-                let instr = self.isa.instr(*op);
-                native::instruction(self.isa, instr, alpha, &name, number, &self.scopes, &mut self.shared)?
-            }
-            Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides } => {
-                host_copy(&name, number, *elem_bytes, lengths, from_strides, to_strides)?
-            }
+/// One function with loops.
+struct Function {
+    code: Code,
+    machine: Value,
+    /// Where a parallel loop finds the variables of the loops around it.
+    variables: Value,
+    workspace: Value,
+    segments: Vec<Value>,
+    buffers: Vec<Value>,
+    /// Values of the loop variables in scope.
+    ivs: BTreeMap<LoopId, Value>,
+}
+
+impl Nest<'_> {
+    /// Loads what all functions need. `machine` is an argument of the open function.
+    fn open(&self, mut code: Code, machine: Value, variables: Value) -> Function {
+        let mut word = |offset: i64| {
+            let offset = code.const_i64(offset);
+            let slot = code.pointer(machine, offset);
+            code.op(format_args!("llvm.load {slot} invariant : !llvm.ptr -> !llvm.ptr"))
         };
-        self.text.push_str(&native.text);
-        self.list.push((kind.clone(), native.checks));
-        self.known.insert(kind, number);
-        Ok(number)
+        let interface = &self.kernel.interface;
+        let segment_count = interface.operands.len() + interface.results.len() + 2;
+        let workspace = word(word::WORKSPACE);
+        let segments: Vec<Value> = (0..segment_count).map(|k| word(word::POINTERS + 8 * k as i64)).collect();
+        let behind = word::POINTERS + 8 * segment_count as i64;
+        let buffers = (0..self.layouts.len()).map(|k| word(behind + 8 * k as i64)).collect();
+        Function { code, machine, variables, workspace, segments, buffers, ivs: BTreeMap::new() }
     }
 
-    /// The module that holds everything but the kernel.
-    fn module_text(&self, interface: &Interface) -> String {
-        let mut text = String::from("#domain = #llvm.alias_scope_domain<id = distinct[0]<>>\n");
-        // Writing to a String cannot fail.
-        for scope in 0..self.shared.scopes {
-            let _ = writeln!(
-                text,
-                "#scope{scope} = #llvm.alias_scope<id = distinct[{}]<>, domain = #domain>",
-                scope + 1
-            );
+    fn entry(&self) -> String {
+        let mut code = Code::default();
+        let machine = code.name();
+        code.open(format_args!("func.func @{ENTRY}({machine}: !llvm.ptr)"));
+        let count = code.const_i64(self.kernel.trips.len().max(1) as i64);
+        let variables = code.op(format_args!("llvm.alloca {count} x i64 : (i64) -> !llvm.ptr"));
+        let mut function = self.open(code, machine, variables);
+        self.items(&mut function, &self.kernel.body);
+        native::close_function(function.code)
+    }
+
+    fn parallel_body(&self, number: usize, region: &Parallel) -> String {
+        let mut code = Code::default();
+        let [machine, variables, first, end] = std::array::from_fn(|_| code.name());
+        let name = body_name(number);
+        code.open(format_args!(
+            "func.func @{name}({machine}: !llvm.ptr, {variables}: !llvm.ptr, {first}: i64, {end}: i64)"
+        ));
+        let mut function = self.open(code, machine, variables);
+        for &iv in &region.around {
+            let offset = function.code.const_i64(8 * i64::from(iv.0));
+            let slot = function.code.pointer(variables, offset);
+            let value = function.code.op(format_args!("llvm.load {slot} : !llvm.ptr -> i64"));
+            function.ivs.insert(iv, value);
         }
-        text.push_str("module {\n");
-        text.push_str(&self.shared.globals);
-        for (name, signature, _) in self.shared.externals.used() {
-            let _ = writeln!(text, "  func.func private @{name}{signature}");
+        if let Some(body) = find(&self.kernel.body, region.iv) {
+            self.counted(&mut function, region.iv, first, end, body);
         }
-        text.push_str(&native::support());
-        text.push_str(&self.text);
-        text.push_str(&entry(interface));
-        text.push_str("}\n");
-        text
+        native::close_function(function.code)
     }
-}
 
-fn native_name(number: usize) -> String {
-    format!("act_native_{number}")
-}
+    fn counted(&self, function: &mut Function, iv: LoopId, first: Value, end: Value, body: &[Item]) {
+        let one = function.code.const_i64(1);
+        let variable = function.code.name();
+        function.code.open(format_args!("scf.for {variable} = {first} to {end} step {one} : i64"));
+        function.ivs.insert(iv, variable);
+        self.items(function, body);
+        function.ivs.remove(&iv);
+        function.code.close();
+    }
 
-/// `@act_entry(args)`: loads the kernel's pointers from an array and calls it.
-fn entry(interface: &Interface) -> String {
-    let count = interface.operands.len() + interface.results.len() + 3;
-    let types = vec!["!llvm.ptr"; count].join(", ");
-    let mut code = Code::default();
-    let args = code.name();
-    code.open(format_args!("func.func @{ENTRY}({args}: !llvm.ptr)"));
-    let mut pointers: Vec<Value> = Vec::new();
-    for k in 0..count {
-        let offset = code.const_i64(8 * k as i64);
-        let slot = code.pointer(args, offset);
-        pointers.push(code.op(format_args!("llvm.load {slot} : !llvm.ptr -> !llvm.ptr")));
-    }
-    let list = pointers.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
-    code.line(format_args!("func.call @{KERNEL}({list}) : ({types}) -> ()"));
-    // The kernel itself is in the other module until both are joined.
-    format!("  func.func private @{KERNEL}({types})\n{}", close_function(code))
-}
-
-/// Copies a strided array element by element.
-fn host_copy(
-    name: &str,
-    number: usize,
-    elem_bytes: i64,
-    lengths: &[i64],
-    from_strides: &[i64],
-    to_strides: &[i64],
-) -> Result<Native, LowerError> {
-    let malformed = || LowerError::HostCopy;
-    if !matches!(elem_bytes, 1 | 2 | 4 | 8 | 16)
-        || lengths.len() != from_strides.len()
-        || lengths.len() != to_strides.len()
-    {
-        return Err(malformed());
-    }
-    let Head { mut code, machine, site, arguments } = open_function(name, number, 2);
-    if lengths.contains(&0) {
-        return Ok(Native { text: close_function(code), checks: Vec::new() });
-    }
-    let mut conditions = Vec::new();
-    for (address, strides, write) in [(arguments[0], from_strides, false), (arguments[1], to_strides, true)] {
-        let (mut low, mut high) = (0i128, i128::from(elem_bytes));
-        for (&len, &stride) in lengths.iter().zip(strides) {
-            if len < 0 {
-                return Err(malformed());
+    fn items(&self, function: &mut Function, items: &[Item]) {
+        for item in items {
+            match item {
+                Item::Loop(inner) => self.for_loop(function, inner),
+                Item::Site(site) => self.site(function, *site),
+                // Simulated stores are visible to later loads at once.
+                Item::Fence => {}
             }
-            let far = (i128::from(len) - 1) * i128::from(stride);
-            low += far.min(0);
-            high += far.max(0);
         }
-        // Farther than any address is from another.
-        if low < -i128::from(native::ADDRESS_LIMIT) || high > i128::from(native::ADDRESS_LIMIT) {
-            return Err(malformed());
-        }
-        let first = code.add_i64(address, low as i64);
-        let end = code.add_i64(address, high as i64);
-        conditions.push(in_segment(&mut code, machine, first, end, write));
     }
-    guarded(&mut code, machine, site, &conditions, |code| {
-        let from = code.op(format_args!("llvm.inttoptr {} : i64 to !llvm.ptr", arguments[0]));
-        let to = code.op(format_args!("llvm.inttoptr {} : i64 to !llvm.ptr", arguments[1]));
-        let mut vars = super::index::Vars::default();
-        let (mut source, mut target, mut loops) = (Index::constant(0), Index::constant(0), 0);
-        for ((&len, &from_stride), &to_stride) in lengths.iter().zip(from_strides).zip(to_strides) {
-            if len == 1 {
-                continue;
-            }
-            let (zero, one, end) = (code.const_i64(0), code.const_i64(1), code.const_i64(len));
-            let iv = code.name();
-            code.open(format_args!("scf.for {iv} = {zero} to {end} step {one} : i64"));
-            loops += 1;
-            let index = vars.bound(iv, len);
-            source = source.plus(from_stride, &index);
-            target = target.plus(to_stride, &index);
-        }
-        if let (Some(source), Some(target)) = (vars.emit(code, &source), vars.emit(code, &target)) {
-            let (source, target) = (code.pointer(from, source), code.pointer(to, target));
-            let ty = format!("i{}", 8 * elem_bytes);
-            let value =
-                code.op(format_args!("llvm.load {source} {{alignment = 1 : i64}} : !llvm.ptr -> {ty}"));
-            code.line(format_args!("llvm.store {value}, {target} {{alignment = 1 : i64}} : {ty}, !llvm.ptr"));
-        }
-        for _ in 0..loops {
-            code.close();
-        }
-    });
-    let checks =
-        vec![Check::Segment { slice: Position::Input(0) }, Check::Segment { slice: Position::Output(0) }];
-    Ok(Native { text: close_function(code), checks })
-}
 
-/// Replaces every instruction of the kernel by a call.
-fn rewrite<'c>(
-    context: &'c Context,
-    module: &Module<'c>,
-    natives: &mut Natives<'_>,
-) -> Result<Vec<Site>, LowerError> {
-    let function = kernel(module)?;
-    let entry = function.region(0).ok().and_then(|r| r.first_block());
-    let machine = entry
-        .and_then(|block| block.argument(block.argument_count().checked_sub(1)?).ok())
-        .ok_or(LowerError::Stitched(crate::stitched::StitchedError::NoKernel))?;
-    let mut sites = Vec::new();
-    for operation in operations(module) {
-        let name = operation.name();
-        let (text, kind, operands) = match name.as_string_ref().as_str() {
-            Ok("llvm.inline_asm") => {
-                let text = string_attribute(&operation, "asm_string")?;
-                if text.trim() == syntax::FENCE {
-                    // Simulated stores are visible to later loads at once.
-                    erase(operation);
-                    continue;
+    fn for_loop(&self, function: &mut Function, inner: &Loop) {
+        let code = &mut function.code;
+        if let Some(number) = self.parallel.iter().position(|p| p.iv == inner.iv) {
+            for (&iv, &value) in &function.ivs {
+                let offset = code.const_i64(8 * i64::from(iv.0));
+                let slot = code.pointer(function.variables, offset);
+                code.line(format_args!("llvm.store {value}, {slot} : i64, !llvm.ptr"));
+            }
+            let number = code.const_i64(number as i64);
+            let (machine, variables) = (function.machine, function.variables);
+            code.line(format_args!(
+                "func.call @{PARALLEL}({machine}, {number}, {variables}) : (!llvm.ptr, i64, !llvm.ptr) -> ()"
+            ));
+            return;
+        }
+        let (first, end) =
+            (code.const_i64(0), code.const_i64(address::trip(&self.kernel.trips, inner.iv) as i64));
+        self.counted(function, inner.iv, first, end, &inner.body);
+    }
+
+    fn site(&self, function: &mut Function, site: usize) {
+        let places = &self.placement.sites[site].places;
+        let mut arguments = vec![function.workspace];
+        for place in places {
+            arguments.push(match &place.region {
+                Region::Hbm { segment, start, .. } => {
+                    let offset = function.affine(start);
+                    function.code.pointer(function.segments[*segment], offset)
                 }
-                if operation.result_count() != 0 {
-                    return Err(LowerError::AsmResult { text });
+                Region::OnChip { buffer, start, .. } => self.on_chip(function, site, *buffer, start),
+            });
+        }
+        let types = vec!["!llvm.ptr"; arguments.len()].join(", ");
+        let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
+        let callee = &self.callees[site];
+        function.code.line(format_args!("func.call @{callee}({}) : ({types}) -> ()", arguments.join(", ")));
+    }
+
+    fn on_chip(&self, function: &mut Function, site: usize, buffer: usize, start: &[Start]) -> Value {
+        let mut pointer = function.buffers[buffer];
+        let mut offset = Affine::constant(0);
+        for (start, &stride) in start.iter().zip(&self.layouts[buffer].strides) {
+            let bytes = match start {
+                Start::Affine(start) => address::scaled(start, stride).and_then(|o| offset.checked_add(&o)),
+                Start::Varying(_) => None,
+            };
+            match (bytes, start) {
+                (Some(sum), _) => offset = sum,
+                (None, Start::Affine(start)) => {
+                    let start = function.affine(start);
+                    pointer = step(&mut function.code, pointer, start, stride);
                 }
-                let parsed = syntax::parse(natives.isa, &text)?;
-                let operands = beta_operands(context, &operation, &parsed.beta, &text)?;
-                (text, Kind::Instr { op: parsed.op, alpha: parsed.alpha }, operands)
+                (None, Start::Varying(e)) => {
+                    let start = self.expression(function, site, e);
+                    pointer = step(&mut function.code, pointer, start, stride);
+                }
             }
-            Ok("func.call") if calls(&operation, HOST_COPY) => {
-                let lengths = integers(&operation, "act.lengths")?;
-                let kind = Kind::HostCopy {
-                    elem_bytes: operation
-                        .attribute("act.elem_bytes")
-                        .and_then(IntegerAttribute::try_from)
-                        .map_err(|_| LowerError::HostCopy)?
-                        .value(),
-                    lengths,
-                    from_strides: integers(&operation, "act.from_strides")?,
-                    to_strides: integers(&operation, "act.to_strides")?,
-                };
-                (HOST_COPY.to_owned(), kind, operation.operands().collect())
-            }
-            _ => continue,
+        }
+        let offset = function.affine(&offset);
+        function.code.pointer(pointer, offset)
+    }
+
+    /// An expression over addressing attributes. Its value, and those of its parts, were seen to fit in 64 bits for
+    /// every iteration.
+    fn expression(&self, function: &mut Function, site: usize, e: &Expr) -> Value {
+        let attributes = address::Attributes {
+            alpha: &self.placement.sites[site].alpha,
+            registers: &self.isa.register_values(),
+            beta: &self.kernel.sites[site].beta,
         };
-        let native = natives.get(kind)?;
-        let block = operation.block().ok_or(LowerError::HostCopy)?;
-        let location = operation.location();
-        let i64_type = IntegerType::new(context, 64).into();
-        let number = IntegerAttribute::new(i64_type, sites.len() as i64).into();
-        let site = block.insert_operation_before(operation, arith::constant(context, number, location));
-        let site: MlirValue<'_, '_> = site.result(0).map_err(|_| LowerError::HostCopy)?.into();
-        let mut arguments: Vec<MlirValue<'_, '_>> = vec![machine.into(), site];
-        arguments.extend(operands);
-        let callee = FlatSymbolRefAttribute::new(context, &native_name(native));
-        block.insert_operation_before(operation, func::call(context, callee, &arguments, &[], location));
-        erase(operation);
-        sites.push(Site { text, native });
-    }
-    Ok(sites)
-}
-
-/// The values of an instruction's addressing attributes, in the order of the description.
-fn beta_operands<'c, 'a>(
-    context: &'c Context,
-    operation: &OperationRef<'c, 'a>,
-    beta: &[BetaText],
-    text: &str,
-) -> Result<Vec<MlirValue<'c, 'a>>, LowerError> {
-    let i64_type = IntegerType::new(context, 64).into();
-    let block = operation.block();
-    let mut values = Vec::new();
-    for &beta in beta {
-        values.push(match beta {
-            BetaText::Operand(k) => {
-                let value = operation.operand(k).ok().filter(|v| {
-                    use melior::ir::ValueLike;
-                    v.r#type() == i64_type
-                });
-                value.ok_or_else(|| LowerError::AsmOperand { text: text.to_owned(), operand: k })?
+        if let Some(affine) = attributes.address(e) {
+            return function.affine(&affine.offset);
+        }
+        let operator = match e {
+            Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) | Expr::Beta(_) => {
+                return function.code.const_i64(0);
             }
-            BetaText::Immediate(value) => {
-                let attribute = IntegerAttribute::new(i64_type, value).into();
-                let constant = arith::constant(context, attribute, operation.location());
-                let constant = block.map(|block| block.insert_operation_before(*operation, constant));
-                let result = constant.and_then(|c| c.result(0).ok());
-                result.ok_or_else(|| LowerError::AsmOperand { text: text.to_owned(), operand: 0 })?.into()
+            Expr::Add(..) => "addi",
+            Expr::Sub(..) => "subi",
+            Expr::Mul(..) => "muli",
+            Expr::Shl(..) => "shli",
+            Expr::Shr(..) => "shrsi",
+            Expr::Min(..) => "minsi",
+            Expr::Max(..) => "maxsi",
+            Expr::Div(..) | Expr::Mod(..) => "floordivsi",
+            Expr::CeilDiv(..) => "ceildivsi",
+        };
+        let (Expr::Add(a, b)
+        | Expr::Sub(a, b)
+        | Expr::Mul(a, b)
+        | Expr::Shl(a, b)
+        | Expr::Shr(a, b)
+        | Expr::Min(a, b)
+        | Expr::Max(a, b)
+        | Expr::Div(a, b)
+        | Expr::Mod(a, b)
+        | Expr::CeilDiv(a, b)) = e
+        else {
+            return function.code.const_i64(0);
+        };
+        let (a, b) = (self.expression(function, site, a), self.expression(function, site, b));
+        let code = &mut function.code;
+        match operator {
+            "floordivsi" | "ceildivsi" => {
+                let quotient = divide(code, a, b, operator == "ceildivsi");
+                if let Expr::Mod(..) = e {
+                    let whole = code.op(format_args!("arith.muli {quotient}, {b} : i64"));
+                    return code.op(format_args!("arith.subi {a}, {whole} : i64"));
+                }
+                quotient
             }
-        });
-    }
-    Ok(values)
-}
-
-fn string_attribute(operation: &OperationRef<'_, '_>, name: &str) -> Result<String, LowerError> {
-    let attribute = operation.attribute(name).and_then(StringAttribute::try_from);
-    Ok(attribute.map_err(|_| LowerError::AsmResult { text: String::new() })?.value().to_owned())
-}
-
-fn integers(operation: &OperationRef<'_, '_>, name: &str) -> Result<Vec<i64>, LowerError> {
-    let array = operation
-        .attribute(name)
-        .and_then(DenseI64ArrayAttribute::try_from)
-        .map_err(|_| LowerError::HostCopy)?;
-    (0..array.len()).map(|k| array.element(k).map_err(|_| LowerError::HostCopy)).collect()
-}
-
-fn calls(operation: &OperationRef<'_, '_>, callee: &str) -> bool {
-    operation.attribute("callee").is_ok_and(|symbol| symbol.to_string() == format!("@{callee}"))
-}
-
-fn erase(operation: OperationRef<'_, '_>) {
-    // SAFETY: the operation has no results (checked by the callers), so nothing refers to it; the list of operations
-    // that is being walked holds it no further.
-    unsafe { mlir_sys::mlirOperationDestroy(operation.to_raw()) };
-}
-
-/// Moves all functions and globals of `from` to the end of `to`; declarations of the kernel stay behind.
-fn move_functions(from: &Module<'_>, to: &Module<'_>) {
-    let mut all = Vec::new();
-    let mut next = from.body().first_operation();
-    while let Some(operation) = next {
-        next = operation.next_in_block();
-        let declares_kernel =
-            operation.attribute("sym_name").is_ok_and(|name| name.to_string() == format!("\"{KERNEL}\""));
-        if !declares_kernel {
-            all.push(operation.to_raw());
+            _ => code.op(format_args!("arith.{operator} {a}, {b} : i64")),
         }
     }
-    for raw in all {
-        // SAFETY: the operation is alive and leaves its old owner before it gets its new one; both modules are in one
-        // context.
-        unsafe {
-            mlir_sys::mlirOperationRemoveFromParent(raw);
-            mlir_sys::mlirBlockAppendOwnedOperation(to.body().to_raw(), raw);
+}
+
+/// Division rounded down, or up.
+fn divide(code: &mut Code, a: Value, b: Value, up: bool) -> Value {
+    let zero = code.const_i64(0);
+    let quotient = code.op(format_args!("arith.divsi {a}, {b} : i64"));
+    let rest = code.op(format_args!("arith.remsi {a}, {b} : i64"));
+    let inexact = code.op(format_args!("arith.cmpi ne, {rest}, {zero} : i64"));
+    let sides = code.op(format_args!("arith.xori {a}, {b} : i64"));
+    // Truncation rounds up below zero and down above it.
+    let predicate = if up { "sge" } else { "slt" };
+    let off = code.op(format_args!("arith.cmpi {predicate}, {sides}, {zero} : i64"));
+    let adjust = code.op(format_args!("arith.andi {inexact}, {off} : i1"));
+    let other = code.add_i64(quotient, if up { 1 } else { -1 });
+    code.op(format_args!("arith.select {adjust}, {other}, {quotient} : i64"))
+}
+
+fn step(code: &mut Code, pointer: Value, start: Value, stride: i64) -> Value {
+    let offset = code.mul_i64(start, stride);
+    code.pointer(pointer, offset)
+}
+
+impl Function {
+    /// `c0 + Σ coefficient · loop variable`.
+    fn affine(&mut self, affine: &Affine) -> Value {
+        let mut sum = None;
+        for &(iv, k) in &affine.ivs {
+            // A variable out of scope cannot occur: MLIR's verifier has seen the text.
+            let Some(&value) = self.ivs.get(&iv) else { continue };
+            let term = if k == 1 { value } else { self.code.mul_i64(value, k) };
+            sum = Some(match sum {
+                None => term,
+                Some(sum) => self.code.op(format_args!("arith.addi {sum}, {term} overflow<nsw> : i64")),
+            });
+        }
+        match sum {
+            None => self.code.const_i64(affine.c0),
+            Some(sum) if affine.c0 == 0 => sum,
+            Some(sum) => self.code.add_i64(sum, affine.c0),
         }
     }
+}
+
+fn find(items: &[Item], iv: LoopId) -> Option<&[Item]> {
+    items.iter().find_map(|item| match item {
+        Item::Loop(inner) if inner.iv == iv => Some(inner.body.as_slice()),
+        Item::Loop(inner) => find(&inner.body, iv),
+        _ => None,
+    })
 }

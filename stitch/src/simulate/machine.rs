@@ -1,22 +1,16 @@
-//! The simulated machine of one invocation: on-chip buffers, segments of main memory, counters and the first fault.
-//! Generated code sees it as an array of words; the offsets stand here.
+//! The simulated machine of one thread: on-chip buffers and pointers to the segments of main memory. Generated code sees
+//! it as an array of words; the offsets stand here.
 
-use super::fault::RawFault;
+use super::layout::BufferLayout;
 
 /// Byte offsets of the machine's words.
 pub(crate) mod word {
-    // At 0: number of the faulting instruction in the text plus 1; 0 as long as nothing is wrong.
-    /// Which of the instruction's checks failed.
-    pub(crate) const FAULT_CHECK: i64 = 8;
-    /// Pointer to (start, end, writable) of every segment.
-    pub(crate) const SEGMENTS: i64 = 16;
-    pub(crate) const SEGMENT_COUNT: i64 = 24;
+    /// Pointer to what the runtime knows of the invocation.
+    pub(crate) const INVOCATION: usize = 0;
     /// Pointer to the temporaries of instructions.
-    pub(crate) const WORKSPACE: i64 = 32;
-    /// Pointer to one execution count per native function.
-    pub(crate) const COUNTS: i64 = 40;
-    /// Pointers to the on-chip buffers.
-    pub(crate) const BUFFERS: i64 = 48;
+    pub(crate) const WORKSPACE: i64 = 8;
+    /// Pointers to the segments, then to the on-chip buffers.
+    pub(crate) const POINTERS: i64 = 16;
 }
 
 /// What buffers hold before a run: as s8 -91, as bf16 and f32 a small negative number, hardly ever a right answer.
@@ -29,7 +23,7 @@ struct Line {
     bytes: [u8; 64],
 }
 
-/// Memory aligned to a cache line.
+/// Aligned memory.
 pub(crate) struct Block(Vec<Line>);
 
 impl Block {
@@ -37,82 +31,77 @@ impl Block {
         Block(vec![Line { bytes: [POISON; 64] }; bytes.div_ceil(64) as usize])
     }
 
-    pub(crate) fn address(&mut self) -> u64 {
-        self.0.as_mut_ptr() as u64
+    pub(crate) fn poison(&mut self) {
+        self.0.fill(Line { bytes: [POISON; 64] });
+    }
+
+    pub(crate) fn pointer(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
     }
 }
 
-/// A segment of main memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
-    pub(crate) start: u64,
-    pub(crate) bytes: u64,
-    pub(crate) writable: bool,
-}
-
-/// State of one invocation. Everything that its words point to is owned here or by the caller of the kernel.
+/// Buffers and workspace of one thread.
 pub(crate) struct Machine {
     words: Vec<u64>,
-    counts: Vec<u64>,
-    _segments: Vec<[u64; 3]>,
-    /// The buffers, then the workspace.
     blocks: Vec<Block>,
+    _workspace: Block,
 }
 
 impl Machine {
-    /// `buffers` gives the bytes of every on-chip buffer, 0 for one that no instruction in the module touches;
-    /// `contents` what they hold instead of poison.
-    pub(crate) fn new(
-        buffers: &[u64],
-        workspace: u64,
-        natives: usize,
-        segments: &[Segment],
-        contents: Option<&[Vec<u8>]>,
-    ) -> Machine {
-        let mut segments: Vec<[u64; 3]> =
-            segments.iter().map(|s| [s.start, s.start + s.bytes, u64::from(s.writable)]).collect();
-        let mut counts = vec![0u64; natives];
-        let mut blocks: Vec<Block> =
-            buffers.iter().chain([&workspace]).map(|&bytes| Block::poisoned(bytes)).collect();
-        for (block, bytes) in blocks.iter_mut().zip(contents.unwrap_or_default()) {
-            for (line, bytes) in block.0.iter_mut().zip(bytes.chunks(64)) {
-                line.bytes[..bytes.len()].copy_from_slice(bytes);
-            }
-        }
-        let mut addresses: Vec<u64> = blocks.iter_mut().map(Block::address).collect();
-        let workspace = addresses.pop().unwrap_or(0);
-        let mut words = vec![
-            0,
-            0,
-            segments.as_mut_ptr() as u64,
-            segments.len() as u64,
-            workspace,
-            counts.as_mut_ptr() as u64,
-        ];
-        words.extend(addresses);
-        Machine { words, counts, _segments: segments, blocks }
+    /// A machine with poisoned buffers whose segments are still to be set.
+    pub(crate) fn new(layouts: &[BufferLayout], workspace: u64, segments: usize) -> Machine {
+        let mut blocks: Vec<Block> = layouts.iter().map(|layout| Block::poisoned(layout.bytes)).collect();
+        let mut workspace = Block::poisoned(workspace);
+        let mut words = vec![0, workspace.pointer() as u64];
+        words.resize(2 + segments, 0);
+        words.extend(blocks.iter_mut().map(|block| block.pointer() as u64));
+        Machine { words, blocks, _workspace: workspace }
+    }
+
+    pub(crate) fn poison(&mut self) {
+        self.blocks.iter_mut().for_each(Block::poison);
+    }
+
+    /// Sets what belongs to an invocation.
+    pub(crate) fn attach(&mut self, invocation: u64, segments: &[u64]) {
+        self.words[word::INVOCATION] = invocation;
+        self.words[2..2 + segments.len()].copy_from_slice(segments);
     }
 
     pub(crate) fn pointer(&mut self) -> *mut u64 {
         self.words.as_mut_ptr()
     }
 
-    /// The contents of the buffers that instructions touch.
-    pub(crate) fn get_buffers(&self, contents: &mut [Vec<u8>]) {
-        for (block, bytes) in self.blocks.iter().zip(contents) {
-            for (line, bytes) in block.0.iter().zip(bytes.chunks_mut(64)) {
-                bytes.copy_from_slice(&line.bytes[..bytes.len()]);
-            }
+    /// Start of a buffer.
+    pub(crate) fn buffer(&mut self, k: usize) -> *mut u8 {
+        self.blocks[k].pointer()
+    }
+
+    /// Fills the used boxes from dense whole buffers.
+    pub(crate) fn set_buffers(&mut self, layouts: &[BufferLayout], contents: &[Vec<u8>]) {
+        for ((block, layout), whole) in self.blocks.iter_mut().zip(layouts).zip(contents) {
+            let own = block.bytes_mut();
+            layout.for_each_row(|at, dense, bytes| {
+                own[at..at + bytes].copy_from_slice(&whole[dense..dense + bytes]);
+            });
         }
     }
 
-    /// How often every native function was executed.
-    pub(crate) fn counts(&self) -> &[u64] {
-        &self.counts
+    /// Writes the used boxes back into dense whole buffers.
+    pub(crate) fn get_buffers(&mut self, layouts: &[BufferLayout], contents: &mut [Vec<u8>]) {
+        for ((block, layout), whole) in self.blocks.iter_mut().zip(layouts).zip(contents) {
+            let own = block.bytes_mut();
+            layout.for_each_row(|at, dense, bytes| {
+                whole[dense..dense + bytes].copy_from_slice(&own[at..at + bytes]);
+            });
+        }
     }
+}
 
-    pub(crate) fn fault(&self) -> Option<RawFault> {
-        let site = (self.words[0] as usize).checked_sub(1)?;
-        Some(RawFault { site, check: self.words[1] as usize })
+impl Block {
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let (pointer, len) = (self.pointer(), 64 * self.0.len());
+        // SAFETY: the lines are `len` initialised bytes without padding, borrowed for the result's lifetime.
+        unsafe { std::slice::from_raw_parts_mut(pointer, len) }
     }
 }

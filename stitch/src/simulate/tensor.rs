@@ -53,10 +53,10 @@ pub(crate) struct Tensors<'a> {
     pub(crate) shared: &'a mut Shared,
     pub(crate) graph: &'a Graph,
     /// Start of the workspace.
-    pub(crate) workspace: Value,
+    workspace: Value,
     workspace_used: u64,
     /// Scopes of all memories that this function touches.
-    pub(crate) scopes: Vec<Scope>,
+    scopes: Vec<Scope>,
     /// Where a node's value lies, for parameters and materialised nodes.
     memory: HashMap<NodeId, Memory>,
     /// Elements already computed in each enclosing loop body.
@@ -79,10 +79,14 @@ impl<'a> Tensors<'a> {
     }
 
     pub(crate) fn place(&mut self, node: NodeId, memory: Memory) {
-        if !self.scopes.contains(&memory.scope) {
-            self.scopes.push(memory.scope);
-        }
+        self.note_scope(memory.scope);
         self.memory.insert(node, memory);
+    }
+
+    pub(crate) fn note_scope(&mut self, scope: Scope) {
+        if !self.scopes.contains(&scope) {
+            self.scopes.push(scope);
+        }
     }
 
     pub(crate) fn memory(&self, node: NodeId) -> Option<&Memory> {
