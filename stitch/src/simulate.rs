@@ -2,9 +2,11 @@
 //! description's semantics. Agrees with the oracle bit for bit. Knows no accelerator and no whole kernel.
 
 mod address;
+mod byte_dot;
 mod code;
 mod contraction;
 mod counters;
+mod dot;
 mod externals;
 mod fault;
 mod float_mode;
@@ -22,6 +24,7 @@ mod place;
 mod pool;
 mod scalar;
 mod tensor;
+mod vectors;
 
 use crate::mlir::{Jit, MlirError, Session};
 use crate::stitched::syntax::AsmTextError;
@@ -35,6 +38,7 @@ use lower::Lowered;
 
 pub use fault::{Check, Fault};
 pub use scalar::Unsupported;
+pub use vectors::VectorLevel;
 
 /// LLVM's optimisation level for simulators: vectorisation without the slowest passes.
 const OPTIMISATION: i32 = 2;
@@ -93,11 +97,19 @@ pub enum RunError {
 }
 
 /// How to compile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Hazards are faults: a read of bytes never written, a load of bytes that an instruction stored since the last
     /// fence. Result bytes that nothing writes are counted.
     pub strict: bool,
+    /// Vector instructions that may be asked for by name; at most what the processor has.
+    pub vectors: VectorLevel,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { strict: false, vectors: VectorLevel::detect() }
+    }
 }
 
 /// A compiled region. Runs concurrently: every run has a machine of its own.
@@ -167,7 +179,7 @@ impl Executable {
         let mut counters = counters::total(isa, &kernel, &layouts)?;
         counters.unwritten_result_bytes = unwritten;
         let parallel = independence::parallel_loops(&kernel, &placement);
-        let shared = tensor::Shared::default();
+        let shared = tensor::Shared::new(options.vectors.min(VectorLevel::detect()));
         let Lowered { text, shared } = lower::lower(isa, &kernel, &placement, &layouts, &parallel, shared)?;
         let mut lowered = session.parse(&text)?;
         session.lower_to_llvm(&mut lowered)?;

@@ -92,6 +92,11 @@ pub(crate) fn close_function(mut code: Code) -> String {
 /// Computes what must be kept in memory, then stores the roots.
 fn body(tensors: &mut Tensors<'_>, instr: &Instr, outputs: &[Memory]) -> Result<(), Unsupported> {
     let graph = tensors.graph;
+    if let Some((dot, addend)) = accumulation(graph, instr)
+        && tensors.accumulate(dot, addend, &outputs[0])?
+    {
+        return Ok(());
+    }
     let early = roots_to_finish_first(graph, instr);
     for node in graph.ids().filter(|&n| is_needed(graph, n)) {
         let kept = match &graph.node(node).op {
@@ -111,6 +116,43 @@ fn body(tensors: &mut Tensors<'_>, instr: &Instr, outputs: &[Memory]) -> Result<
         tensors.store_root(root, memory)?;
     }
     Ok(())
+}
+
+/// For an instruction with one output that is a dot, or the sum of a dot and something else, the two, if nothing that
+/// they read lies in the memory that is written; the something else may be the output's own slice.
+fn accumulation(graph: &Graph, instr: &Instr) -> Option<(NodeId, Option<NodeId>)> {
+    let ([root], [out]) = (graph.roots(), instr.outputs.as_slice()) else { return None };
+    let is_dot = |node: NodeId| matches!(graph.node(node).op, OpKind::Dot(_));
+    let operands = &graph.node(*root).operands;
+    let (dot, addend) = match graph.node(*root).op {
+        OpKind::Dot(_) => (*root, None),
+        OpKind::Binary(act_hlo::Binary::Add) if is_dot(operands[1]) => (operands[1], Some(operands[0])),
+        OpKind::Binary(act_hlo::Binary::Add) if is_dot(operands[0]) => (operands[0], Some(operands[1])),
+        _ => return None,
+    };
+    let apart = |node: NodeId| {
+        instr
+            .inputs
+            .iter()
+            .zip(graph.params())
+            .all(|(input, &param)| !reaches(graph, node, param) || !overlap(out, input))
+    };
+    let in_place = |node: NodeId| match graph.node(node).op {
+        OpKind::Parameter(k) => matches!(out, Slice::OnChip(_)) && instr.inputs.get(k as usize) == Some(out),
+        _ => false,
+    };
+    // Two reads of one dot cannot be: an addend that depends on it is no memory.
+    let fits = apart(dot) && addend.is_none_or(|a| in_place(a) || apart(a));
+    fits.then_some((dot, addend))
+}
+
+/// Whether the two slices can share bytes.
+fn overlap(a: &Slice, b: &Slice) -> bool {
+    match (a, b) {
+        (Slice::Hbm(_), Slice::Hbm(_)) => true,
+        (Slice::OnChip(a), Slice::OnChip(b)) => a.buffer == b.buffer,
+        _ => false,
+    }
 }
 
 /// Whether a root depends on `node`.
@@ -149,11 +191,6 @@ fn is_recomputed(graph: &Graph, node: NodeId) -> bool {
 /// Roots that must be complete before any output is written, because their computation reads what a store
 /// overwrites. Slice, compute, upslice: an instruction reads all of its inputs before it writes (appendix A).
 fn roots_to_finish_first(graph: &Graph, instr: &Instr) -> Vec<NodeId> {
-    let overlap = |out: &Slice, input: &Slice| match (out, input) {
-        (Slice::Hbm(_), Slice::Hbm(_)) => true,
-        (Slice::OnChip(a), Slice::OnChip(b)) => a.buffer == b.buffer,
-        _ => false,
-    };
     let mut finish = Vec::new();
     for (k, &root) in graph.roots().iter().enumerate() {
         for (param, in_place) in reads(graph, root) {

@@ -5,6 +5,7 @@ use super::code::{Code, Value};
 use super::externals::Externals;
 use super::index::{Index, VarId, Vars, linear};
 use super::scalar::{self, Result, Unsupported};
+use super::vectors::VectorLevel;
 use act_hlo::{Binary, ElemType, Graph, NodeId, Op, OpKind, Unary};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -24,8 +25,9 @@ pub(crate) struct Memory {
 }
 
 /// What all functions of a module share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) vectors: VectorLevel,
     pub(crate) externals: Externals,
     /// Constant tensors: MLIR of the globals that hold them.
     pub(crate) globals: String,
@@ -37,6 +39,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn new(vectors: VectorLevel) -> Shared {
+        Shared {
+            vectors,
+            externals: Externals::default(),
+            globals: String::new(),
+            global_count: 0,
+            scopes: 0,
+            workspace: 0,
+        }
+    }
+
     pub(crate) fn scope(&mut self) -> Scope {
         self.scopes += 1;
         self.scopes - 1
@@ -502,12 +515,61 @@ impl<'a> Tensors<'a> {
             chain.pop();
         }
         let Some(&domain) = chain.last() else { return Ok(()) };
+        if self.copy_root(domain, &chain, memory) {
+            return Ok(());
+        }
         let elem = self.elem(domain);
         self.nest(self.dims(domain), |this, index| {
             let Some(offset) = this.push(&chain, memory, index) else { return Err(free_variable(elem)) };
             let value = this.pull(domain, index)?;
             this.store_at(memory, &offset, elem, value, 1)
         })
+    }
+
+    /// Moves the tensor run by run where it is data in memory already; gives whether it is.
+    fn copy_root(&mut self, domain: NodeId, chain: &[NodeId], memory: &Memory) -> bool {
+        let elem = self.elem(domain);
+        let Some(source) = self.strided(domain).filter(|source| source.elem.bytes() == elem.bytes()) else {
+            return false;
+        };
+        let vars: Vec<_> = self.dims(domain).iter().map(|&d| self.vars.free(d as i64)).collect();
+        let index: Vec<Index> = vars.iter().map(|v| v.1.clone()).collect();
+        let Some(mut first) = self.push(chain, memory, &index) else { return false };
+        let mut dims: Vec<(u64, i64, i64)> = Vec::new();
+        for ((&len, &(var, _)), &from) in self.dims(domain).iter().zip(&vars).zip(&source.strides) {
+            if len != 1 {
+                dims.push((len, from, first.coefficient(var)));
+            }
+            first = first.without(var);
+        }
+        let mut run = elem.bytes() as i64;
+        while let Some(&(len, from, to)) = dims.last()
+            && from == run
+            && to == run
+        {
+            run *= len as i64;
+            dims.pop();
+        }
+        if run == elem.bytes() as i64 {
+            return false;
+        }
+        let Some(target) = self.pointer(memory.base, &first) else { return false };
+        let lens: Vec<u64> = dims.iter().map(|d| d.0).collect();
+        let nested = self.nest(&lens, |this, index| {
+            let (mut from, mut to) = (Index::constant(0), Index::constant(0));
+            for (i, &(_, source_step, target_step)) in index.iter().zip(&dims) {
+                (from, to) = (from.plus(source_step, i), to.plus(target_step, i));
+            }
+            if let (Some(from), Some(to)) = (this.pointer(source.base, &from), this.pointer(target, &to)) {
+                let bytes = this.code.const_i64(run);
+                this.code.line(format_args!(
+                    "\"llvm.intr.memmove\"({to}, {from}, {bytes}) <{{isVolatile = false}}> : \
+                     (!llvm.ptr, !llvm.ptr, i64) -> ()"
+                ));
+            }
+            Ok(())
+        });
+        nested.is_ok()
     }
 
     fn pushes(&mut self, chain: &[NodeId], memory: &Memory) -> bool {

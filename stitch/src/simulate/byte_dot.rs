@@ -1,0 +1,301 @@
+//! Products of 8-bit integers summed in 32 bits, by instructions that multiply pairs or quads and add the products to one
+//! sum (Intel SDM volume 2: VPMADDWD, VPDPBUSD). Sums of integers wrap, so their order does not matter.
+
+use super::code::{Code, Value};
+use super::dot::{At, Dot, permuted, splat};
+use super::index::Index;
+use super::scalar::{self, Result};
+use super::tensor::{Memory, Tensors};
+use super::vectors::VectorLevel;
+use act_hlo::ElemType;
+
+/// Groups of the right operand that stay in registers; more of them are packed in memory.
+const GROUPS_IN_REGISTERS: u64 = 8;
+
+/// How the operands are combined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteDot {
+    /// Sums per instruction.
+    pub(crate) lanes: u64,
+    /// Products per sum: 4 of bytes or 2 of 16-bit integers.
+    group: u64,
+    lhs: ElemType,
+    rhs: ElemType,
+    /// Size of the contracted dimension.
+    depth: u64,
+}
+
+/// The left operand in the form that the instruction wants.
+pub(crate) struct ByteRows {
+    pub(crate) kind: ByteDot,
+    rows: Memory,
+}
+
+/// A chunk of columns of the right operand, grouped.
+pub(crate) struct ByteColumns {
+    groups: Groups,
+    /// What the sums have too much because the left operand was made unsigned by adding 128.
+    excess: Option<Value>,
+}
+
+enum Groups {
+    Registers(Vec<Value>),
+    /// One group after the other.
+    Memory(Memory),
+}
+
+impl ByteDot {
+    pub(crate) fn choose(level: VectorLevel, plan: &Dot, columns: u64) -> Option<ByteDot> {
+        use ElemType::{S8, S32, U8, U32};
+        let (lhs, rhs) = (plan.lhs.elem, plan.rhs.elem);
+        let bytes = matches!(lhs, S8 | U8) && matches!(rhs, S8 | U8) && matches!(plan.wide, S32 | U32);
+        let [depth] = plan.contracted[..] else { return None };
+        let (lanes, group) = match level {
+            VectorLevel::Plain => return None,
+            VectorLevel::Avx2 => (8, 2),
+            VectorLevel::Avx512 => (16, 2),
+            // One side is unsigned, the other signed.
+            VectorLevel::Avx512Vnni if lhs == U8 && rhs == U8 => (16, 2),
+            VectorLevel::Avx512Vnni => (16, 4),
+        };
+        (bytes && depth > 0 && columns >= lanes).then_some(ByteDot { lanes, group, lhs, rhs, depth })
+    }
+
+    fn groups(&self) -> u64 {
+        self.depth.div_ceil(self.group)
+    }
+
+    /// Type of a vector of grouped operands.
+    fn grouped(&self) -> String {
+        let (count, bits) = (self.lanes * self.group, 32 / self.group);
+        format!("vector<{count}xi{bits}>")
+    }
+
+    fn sums(&self) -> String {
+        format!("vector<{}xi32>", self.lanes)
+    }
+
+    /// Both operands are signed, so 128 is added to the left one.
+    fn is_shifted(&self) -> bool {
+        self.group == 4 && self.lhs == ElemType::S8 && self.rhs == ElemType::S8
+    }
+
+    /// `sum + left · right` over the groups.
+    fn multiply_add(&self, code: &mut Code, sum: Value, left: Value, right: Value) -> Value {
+        let (sums, grouped) = (self.sums(), self.grouped());
+        if self.group == 4 {
+            // The unsigned side first.
+            let (a, b) = if self.rhs == ElemType::U8 { (right, left) } else { (left, right) };
+            return code.op(format_args!(
+                "llvm.call_intrinsic \"llvm.x86.avx512.vpdpbusd.512\"({sum}, {a}, {b}) : \
+                 ({sums}, {grouped}, {grouped}) -> {sums}"
+            ));
+        }
+        let name = if self.lanes == 16 { "avx512.pmaddw.d.512" } else { "avx2.pmadd.wd" };
+        let products = code.op(format_args!(
+            "llvm.call_intrinsic \"llvm.x86.{name}\"({left}, {right}) : ({grouped}, {grouped}) -> {sums}"
+        ));
+        code.op(format_args!("arith.addi {sum}, {products} : {sums}"))
+    }
+}
+
+impl Tensors<'_> {
+    /// Copies the left operand so that a group is 32 adjacent bits.
+    pub(crate) fn byte_rows(
+        &mut self,
+        kind: ByteDot,
+        plan: &Dot,
+        dims: &[u64],
+        order: &[usize],
+    ) -> Result<ByteRows> {
+        let (elem, source) = (if kind.group == 4 { ElemType::U8 } else { ElemType::S16 }, &plan.lhs);
+        let ordered: Vec<u64> = order.iter().map(|&d| dims[d]).collect();
+        let contracted = plan.dims.lhs_contracting[0];
+        let contiguous = source.strides[contracted] == 1 || kind.depth == 1;
+        if kind.group == 4 && contiguous && !kind.is_shifted() && kind.depth.is_multiple_of(4) {
+            return Ok(ByteRows { kind, rows: source.clone() });
+        }
+        let mut padded = ordered.clone();
+        if let Some(last) = padded.last_mut() {
+            *last = kind.groups() * kind.group;
+        }
+        let copy = self.temporary(elem, &padded);
+        let rows = Memory { strides: permuted(&copy.strides, order), ..copy };
+        // As many bytes at once as a register and a row hold.
+        let chunk =
+            if contiguous && kind.group == 4 { (kind.depth & kind.depth.wrapping_neg()).min(64) } else { 1 };
+        let mut steps = ordered;
+        if let Some(last) = steps.last_mut() {
+            *last /= chunk;
+        }
+        self.nest(&steps, |this, index| {
+            let mut at = permuted(index, order);
+            at[contracted] = Index::constant(0).plus(chunk as i64, &at[contracted]);
+            let offset = Self::offset(source, &at);
+            let value = this.load_at(source, &offset, source.elem, chunk)?;
+            let value = if kind.is_shifted() {
+                let ty = scalar::lanes_of("i8", chunk);
+                let top = scalar::constant(&mut this.code, ElemType::U8, &[0x80], chunk)?;
+                this.code.op(format_args!("arith.xori {value}, {top} : {ty}"))
+            } else {
+                scalar::convert(&mut this.code, source.elem, elem, value, chunk)?
+            };
+            let offset = Self::offset(&rows, &at);
+            this.store_at(&rows, &offset, elem, value, chunk)
+        })?;
+        // What lies behind the last row element meets zeros of the right operand.
+        Ok(ByteRows { kind, rows })
+    }
+
+    /// Groups the columns from `column` on.
+    pub(crate) fn byte_columns(
+        &mut self,
+        rows: &ByteRows,
+        plan: &Dot,
+        batch: &[Index],
+        column_outer: &[Index],
+        column: &Index,
+    ) -> Result<ByteColumns> {
+        let kind = rows.kind;
+        let row = &Index::constant(0);
+        let at = At { batch, row_outer: &[], row, column_outer, column };
+        let zero = scalar::constant(&mut self.code, plan.wide, &[], kind.lanes)?;
+        if kind.groups() <= GROUPS_IN_REGISTERS {
+            let mut groups = Vec::new();
+            let mut excess = kind.is_shifted().then_some(zero);
+            for g in 0..kind.groups() {
+                let first = Index::constant((g * kind.group) as i64);
+                let group = self.byte_group(kind, plan, &at, &first, kind.depth - g * kind.group)?;
+                excess = excess.map(|sum| self.excess(kind, sum, group)).transpose()?;
+                groups.push(group);
+            }
+            return Ok(ByteColumns { groups: Groups::Registers(groups), excess });
+        }
+        let packed = self.temporary(ElemType::S32, &[kind.groups(), kind.lanes]);
+        let full = kind.depth / kind.group;
+        let types = [kind.sums()];
+        let store = |this: &mut Self, g: &Index, left: u64, sum: Value| {
+            let first = Index::constant(0).plus(kind.group as i64, g);
+            let group = this.byte_group(kind, plan, &at, &first, left)?;
+            let (grouped, sums) = (kind.grouped(), kind.sums());
+            let bits = this.code.op(format_args!("llvm.bitcast {group} : {grouped} to {sums}"));
+            let offset = Self::offset(&packed, &[g.clone(), Index::constant(0)]);
+            this.store_at(&packed, &offset, ElemType::S32, bits, kind.lanes)?;
+            if kind.is_shifted() { this.excess(kind, sum, group) } else { Ok(sum) }
+        };
+        let mut sums = self.fold(&[full], &types, vec![zero], |this, g, sums| {
+            Ok(vec![store(this, &g[0], kind.group, sums[0])?])
+        })?;
+        if !kind.depth.is_multiple_of(kind.group) {
+            let g = Index::constant(full as i64);
+            sums = vec![store(self, &g, kind.depth % kind.group, sums[0])?];
+        }
+        let excess = kind.is_shifted().then(|| sums[0]);
+        Ok(ByteColumns { groups: Groups::Memory(packed), excess })
+    }
+
+    /// `sum + 128 · group`.
+    fn excess(&mut self, kind: ByteDot, sum: Value, group: Value) -> Result<Value> {
+        let shift = scalar::constant(&mut self.code, ElemType::U8, &[0x80], kind.lanes * kind.group)?;
+        Ok(kind.multiply_add(&mut self.code, sum, shift, group))
+    }
+
+    /// Rows `first..` of the right operand side by side per column, zeros for those beyond the `left` that are there.
+    fn byte_group(
+        &mut self,
+        kind: ByteDot,
+        plan: &Dot,
+        at: &At<'_>,
+        first: &Index,
+        left: u64,
+    ) -> Result<Value> {
+        let rhs = &plan.rhs;
+        let (elem, bits) = if kind.group == 4 { (rhs.elem, 8) } else { (ElemType::S16, 16) };
+        let mut rows = Vec::new();
+        for k in 0..kind.group {
+            rows.push(if k < left {
+                let inner = [Index::constant(k as i64).plus(1, first)];
+                let offset = Self::offset(rhs, &plan.rhs_index(at, &inner));
+                let row = self.load_at(rhs, &offset, rhs.elem, kind.lanes)?;
+                scalar::convert(&mut self.code, rhs.elem, elem, row, kind.lanes)?
+            } else {
+                scalar::constant(&mut self.code, elem, &[], kind.lanes)?
+            });
+        }
+        // Interleave units of one row, then of two.
+        let mut unit = 1;
+        let mut length = kind.lanes;
+        while rows.len() > 1 {
+            let ty = format!("vector<{length}xi{bits}>");
+            let mask: Vec<String> = (0..2 * length)
+                .map(|to| {
+                    let (pair, within) = (to / (2 * unit), to % (2 * unit));
+                    let from = if within < unit { 0 } else { length };
+                    (from + pair * unit + within % unit).to_string()
+                })
+                .collect();
+            let mask = mask.join(", ");
+            rows = rows
+                .chunks(2)
+                .map(|pair| {
+                    self.code.op(format_args!("llvm.shufflevector {}, {} [{mask}] : {ty}", pair[0], pair[1]))
+                })
+                .collect();
+            unit *= 2;
+            length *= 2;
+        }
+        Ok(rows[0])
+    }
+
+    /// `height` rows of the result for one chunk of columns.
+    pub(crate) fn byte_block(
+        &mut self,
+        rows: &ByteRows,
+        columns: &ByteColumns,
+        plan: &Dot,
+        at: &At<'_>,
+        height: u64,
+    ) -> Result<()> {
+        let kind = rows.kind;
+        let (sums_ty, grouped) = (kind.sums(), kind.grouped());
+        let mut init = scalar::constant(&mut self.code, plan.wide, &[], kind.lanes)?;
+        if let Some(excess) = columns.excess {
+            init = self.code.op(format_args!("arith.subi {init}, {excess} : {sums_ty}"));
+        }
+        let init = vec![init; height as usize];
+        let step = |this: &mut Self, g: &Index, right: Value, sums: &[Value]| {
+            let mut next = Vec::with_capacity(sums.len());
+            for (r, &sum) in sums.iter().enumerate() {
+                let inner = [Index::constant(0).plus(kind.group as i64, g)];
+                let offset = Self::offset(&rows.rows, &plan.lhs_index(at, r as i64, &inner));
+                let left = this.load_at(&rows.rows, &offset, ElemType::S32, 1)?;
+                let left = splat(&mut this.code, left, "i32", kind.lanes);
+                let left = this.code.op(format_args!("llvm.bitcast {left} : {sums_ty} to {grouped}"));
+                next.push(kind.multiply_add(&mut this.code, sum, left, right));
+            }
+            Ok(next)
+        };
+        let sums = match &columns.groups {
+            Groups::Registers(groups) => {
+                let mut sums = init;
+                for (g, &group) in groups.iter().enumerate() {
+                    sums = step(self, &Index::constant(g as i64), group, &sums)?;
+                }
+                sums
+            }
+            Groups::Memory(packed) => {
+                let types = vec![sums_ty.clone(); height as usize];
+                self.fold(&[kind.groups()], &types, init, |this, g, sums| {
+                    let offset = Self::offset(packed, &[g[0].clone(), Index::constant(0)]);
+                    let group = this.load_at(packed, &offset, ElemType::S32, kind.lanes)?;
+                    let group = this.code.op(format_args!("llvm.bitcast {group} : {sums_ty} to {grouped}"));
+                    step(this, &g[0], group, sums)
+                })?
+            }
+        };
+        for (r, &sum) in sums.iter().enumerate() {
+            self.finish_row(plan, at, r as i64, sum, kind.lanes)?;
+        }
+        Ok(())
+    }
+}
