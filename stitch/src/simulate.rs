@@ -295,7 +295,7 @@ impl Executable {
         let mut machine = plan.machine();
         match &on_chip {
             Some(contents) => machine.set_buffers(&plan.layouts, contents),
-            None => machine.poison(),
+            None => machine.reset(&plan.layouts),
         }
         machine.attach(std::ptr::from_ref(&invocation) as u64, &segments);
         {

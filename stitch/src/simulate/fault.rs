@@ -19,6 +19,8 @@ pub enum Check {
     HbmAlign { slice: Position, segment: String },
     /// A window that is written has no byte twice.
     OverlappingStore { slice: Position },
+    /// The outputs of an instruction have no byte in common.
+    OverlappingOutputs { output: usize },
     /// Strict mode: only bytes that something wrote are read.
     Written { slice: Position, memory: String, offset: u64 },
     /// Strict mode: a load does not touch bytes of main memory that an instruction stored since the last fence.
@@ -39,6 +41,7 @@ impl std::fmt::Display for Check {
             Check::Segment { slice, segment } => write!(f, "{slice} leaves {segment} or may not write there"),
             Check::HbmAlign { slice, segment } => write!(f, "{slice} is misaligned in {segment}"),
             Check::OverlappingStore { slice } => write!(f, "the window of {slice} overlaps itself"),
+            Check::OverlappingOutputs { output } => write!(f, "output {output} overlaps an earlier output"),
             Check::Written { slice, memory, offset } => {
                 write!(f, "{slice} reads byte {offset} of {memory}, which nothing wrote")
             }

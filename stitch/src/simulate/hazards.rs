@@ -18,7 +18,7 @@ pub(crate) fn hazards(isa: &Isa, kernel: &Kernel, placement: &Placement) -> Resu
     };
     let buffer = |b: &act_isa::Buffer| {
         let shape = Shape::new(b.elem, [b.access.as_slice(), b.unit.as_slice()].concat());
-        Bytes { known: vec![false; shape.bytes() as usize], ..Bytes::default() }
+        Bytes { known: vec![b.init.is_some(); shape.bytes() as usize], ..Bytes::default() }
     };
     let mut shadow = Shadow {
         isa,

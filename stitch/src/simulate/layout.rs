@@ -19,6 +19,8 @@ pub(crate) struct BufferLayout {
     /// Sizes of the whole buffer.
     pub(crate) whole: Vec<u64>,
     pub(crate) bytes: u64,
+    /// Bytes of the element that the buffer is full of before a run; poison when the description has none.
+    pub(crate) init: Option<Vec<u8>>,
 }
 
 impl BufferLayout {
@@ -34,7 +36,7 @@ impl BufferLayout {
             }
         }
         let bytes = if dims.contains(&0) { 0 } else { step };
-        BufferLayout { elem, dims, strides, whole, bytes }
+        BufferLayout { elem, dims, strides, whole, bytes, init: None }
     }
 
     /// Bytes of the values in the used box, without what lies between rows.
@@ -68,7 +70,8 @@ pub(crate) fn layouts(isa: &Isa, extents: &[Vec<u64>]) -> Vec<BufferLayout> {
     let layout = |(buffer, extents): (&act_isa::Buffer, &Vec<u64>)| {
         let whole: Vec<u64> = buffer.access.iter().chain(&buffer.unit).copied().collect();
         let dims = extents.iter().chain(&buffer.unit).copied().collect();
-        BufferLayout::new(buffer.elem, whole, dims)
+        let init = buffer.init.as_ref().map(|value| value.bytes().to_vec());
+        BufferLayout { init, ..BufferLayout::new(buffer.elem, whole, dims) }
     };
     isa.buffers.iter().zip(extents).map(layout).collect()
 }

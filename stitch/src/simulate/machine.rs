@@ -31,7 +31,7 @@ impl Block {
         Block(vec![Line { bytes: [POISON; 64] }; bytes.div_ceil(64) as usize])
     }
 
-    pub(crate) fn poison(&mut self) {
+    fn poison(&mut self) {
         self.0.fill(Line { bytes: [POISON; 64] });
     }
 
@@ -58,8 +58,19 @@ impl Machine {
         Machine { words, blocks, _workspace: workspace }
     }
 
-    pub(crate) fn poison(&mut self) {
-        self.blocks.iter_mut().for_each(Block::poison);
+    /// Buffers as they are before a run: poisoned, or full of their initial value.
+    pub(crate) fn reset(&mut self, layouts: &[BufferLayout]) {
+        for (block, layout) in self.blocks.iter_mut().zip(layouts) {
+            match &layout.init {
+                None => block.poison(),
+                Some(value) => {
+                    block
+                        .bytes_mut()
+                        .chunks_mut(value.len().max(1))
+                        .for_each(|e| e.copy_from_slice(&value[..e.len()]));
+                }
+            }
+        }
     }
 
     /// Sets what belongs to an invocation.

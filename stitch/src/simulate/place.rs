@@ -109,6 +109,10 @@ fn locate(isa: &Isa, kernel: &Kernel, site: usize, registers: &[i64]) -> Result<
         }
         Kind::Instr { op, alpha } => {
             let instr = isa.instr(*op);
+            if !instr.updates.is_empty() || !instr.registers_mentioned().is_disjoint(&isa.mutable_registers())
+            {
+                return Err(LowerError::ChangingRegisters { instr: instr.name.clone() });
+            }
             let alpha = instr
                 .alpha_env(alpha)
                 .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
@@ -204,17 +208,23 @@ fn overlaps_itself(dims: &[(i64, i64)], width: i64) -> bool {
     if nested {
         return false;
     }
-    let elements = long.iter().fold(1u64, |n, &(_, len)| n.saturating_mul(len as u64));
+    let Some(starts) = element_starts(0, dims) else { return true };
+    starts.windows(2).any(|pair| pair[1] - pair[0] < i128::from(width))
+}
+
+/// Offsets of all elements of a window, sorted; `None` when they are too many to look at.
+fn element_starts(start: i64, dims: &[(i64, i64)]) -> Option<Vec<i128>> {
+    let elements = dims.iter().fold(1u64, |n, &(len, _)| n.saturating_mul(len.max(0) as u64));
     if elements > MAX_ELEMENTS {
-        return true;
+        return None;
     }
-    let mut starts = vec![0u128];
-    for &(stride, len) in &long {
-        let steps = (0..len as u128).map(|k| k * u128::from(stride));
-        starts = steps.flat_map(|step| starts.iter().map(move |s| s + step).collect::<Vec<_>>()).collect();
+    let mut starts = vec![i128::from(start)];
+    for &(len, stride) in dims {
+        let steps: Vec<i128> = (0..i128::from(len)).map(|k| k * i128::from(stride)).collect();
+        starts = steps.iter().flat_map(|step| starts.iter().map(move |s| s + step)).collect();
     }
     starts.sort_unstable();
-    starts.windows(2).any(|pair| pair[1] - pair[0] < width as u128)
+    Some(starts)
 }
 
 struct Checker<'a> {
@@ -248,7 +258,16 @@ impl Checker<'_> {
                 return false;
             }
         }
-        self.sites[site].places.iter().all(|place| self.proves_place(site, place))
+        let places = &self.sites[site].places;
+        let memory = |place: &Place| match &place.region {
+            Region::OnChip { buffer, .. } => (true, *buffer),
+            Region::Hbm { segment, .. } => (false, *segment),
+        };
+        let mut outputs: Vec<_> = places.iter().filter(|p| p.write).map(memory).collect();
+        let count = outputs.len();
+        outputs.sort_unstable();
+        outputs.dedup();
+        outputs.len() == count && places.iter().all(|place| self.proves_place(site, place))
     }
 
     fn proves_place(&self, site: usize, place: &Place) -> bool {
@@ -306,7 +325,45 @@ impl Checker<'_> {
                 return Some(Check::Requirement { index });
             }
         }
-        self.sites[site].places.iter().find_map(|place| self.violated_place(site, place, variables))
+        let places = &self.sites[site].places;
+        let violated = places.iter().find_map(|place| self.violated_place(site, place, variables));
+        violated.or_else(|| {
+            let outputs: Vec<&Place> = places.iter().filter(|p| p.write).collect();
+            let meets =
+                |k: usize| outputs[..k].iter().any(|other| self.meet(site, other, outputs[k], variables));
+            let output = (0..outputs.len()).find(|&k| meets(k))?;
+            Some(Check::OverlappingOutputs { output })
+        })
+    }
+
+    /// Whether two slices that lie within their memories share a byte.
+    fn meet(&self, site: usize, a: &Place, b: &Place, variables: &[i64]) -> bool {
+        match (&a.region, &b.region) {
+            (
+                Region::OnChip { buffer, start, len },
+                Region::OnChip { buffer: other, start: other_start, len: other_len },
+            ) if buffer == other => {
+                let sides = start.iter().zip(len).zip(other_start.iter().zip(other_len));
+                sides.into_iter().all(|((start, &len), (other, &other_len))| {
+                    let at = |start| self.start_at(site, start, variables).unwrap_or(0);
+                    let (start, other) = (at(start), at(other));
+                    start < other + other_len && other < start + len
+                })
+            }
+            (
+                Region::Hbm { segment, start, dims, width },
+                Region::Hbm { segment: other, start: other_start, dims: other_dims, width: other_width },
+            ) if segment == other => {
+                let starts = |start, dims| element_starts(address::at(start, variables).unwrap_or(0), dims);
+                let (mine, theirs) = (starts(start, dims), starts(other_start, other_dims));
+                let (Some(mine), Some(theirs)) = (mine, theirs) else { return true };
+                mine.iter().any(|&m| {
+                    let next = theirs.partition_point(|&t| t + i128::from(*other_width) <= m);
+                    theirs.get(next).is_some_and(|&t| t < m + i128::from(*width))
+                })
+            }
+            _ => false,
+        }
     }
 
     fn violated_place(&self, site: usize, place: &Place, variables: &[i64]) -> Option<Check> {
