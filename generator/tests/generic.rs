@@ -143,3 +143,65 @@ fn what_the_description_of_this_test_lacks_is_refused() {
     let error = compile(&isa, divide, &Options::default()).unwrap_err();
     assert!(matches!(error, CompileError::NoSelection(_)), "{error}");
 }
+
+/// The lanes with one arithmetic unit that adds or multiplies by an attribute, and a mode register beside it.
+fn one_unit() -> Isa {
+    let text = include_str!("lanes.taidl");
+    let (memory, _) = text.split_once("instr vadd").unwrap();
+    let text = format!(
+        "{memory}
+register mode = 0
+instr set_mode alpha(value: 0..1) {{ update mode = value }}
+instr alu alpha(op: {{0, 2}}) beta(x, y, dst) {{
+  in  v[x :+ 1]
+  in  v[y :+ 1]
+  out v[dst :+ 1]
+  computation {{
+    a = f32[1, 8] parameter(0)
+    b = f32[1, 8] parameter(1)
+    if op == 0 {{ c = f32[1, 8] add(a, b) }} else {{ c = f32[1, 8] multiply(a, b) }}
+    return c
+  }}
+}}
+instr by_mode beta(x, dst) {{
+  in  v[x :+ 1]
+  out v[dst :+ 1]
+  computation {{
+    a = f32[1, 8] parameter(0)
+    if mode == 0 {{ c = f32[1, 8] negate(a) }} else {{ c = f32[1, 8] abs(a) }}
+    return c
+  }}
+}}
+"
+    );
+    Isa::parse(&text, "one_unit.taidl").unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn the_path_of_an_instruction_is_chosen_with_its_attributes() {
+    let isa = one_unit();
+    let hlo = "ENTRY e { a = f32[1,8] parameter(0)  b = f32[1,8] parameter(1)
+  s = f32[1,8] add(a, b)  ROOT p = f32[1,8] multiply(s, b) }";
+    let compiled = compile(&isa, hlo, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let alu = compiled.assembly.instrs.iter().filter(|i| isa.instr(i.op).name == "alu");
+    let chosen: Vec<_> = alu.map(|i| i.alpha.clone()).collect();
+    assert_eq!(chosen, [vec![AttrVal::Int(0)], vec![AttrVal::Int(2)]]);
+    assert_eq!(run(&isa, hlo, &compiled, Values::Full, 3).elements, 0);
+}
+
+#[test]
+fn what_depends_on_a_changing_register_is_never_chosen() {
+    let isa = one_unit();
+    let hlo = "ENTRY e { a = f32[1,8] parameter(0)  ROOT p = f32[1,8] negate(a) }";
+    let error = compile(&isa, hlo, &Options::default()).unwrap_err();
+    assert!(matches!(error, CompileError::NoSelection(_)), "{error}");
+    let backend = act_generator::Backend::generate(std::sync::Arc::new(isa)).unwrap();
+    let text = backend.describe(&Options::default());
+    assert!(text.contains("no rule for set_mode: it changes register `mode`"), "{text}");
+    assert!(
+        text.contains(
+            "no rule for by_mode: its slices or semantics depend on register `mode`, which `set_mode` changes"
+        ),
+        "{text}"
+    );
+}

@@ -12,6 +12,8 @@ pub enum Expr {
     Beta(u16),
     /// Control register by position in [`crate::Isa::registers`].
     Register(u16),
+    /// Variable of an enclosing `repeat`, numbered by nesting from outside; only in [`crate::Structured`] semantics.
+    Variable(u16),
     Add(Box<Expr>, Box<Expr>),
     Sub(Box<Expr>, Box<Expr>),
     Mul(Box<Expr>, Box<Expr>),
@@ -85,6 +87,7 @@ impl Expr {
             Expr::Int(v) => Ok(*v),
             Expr::Alpha(k) => env.alpha.get(usize::from(*k)).copied().flatten().ok_or(Unsolved),
             Expr::Beta(k) => env.beta.get(usize::from(*k)).copied().flatten().ok_or(Unsolved),
+            Expr::Variable(_) => Err(Unsolved),
             Expr::Register(k) => env.registers.get(usize::from(*k)).copied().ok_or(Unsolved),
             Expr::Add(a, b) => pair(a, b).and_then(|(a, b)| a.checked_add(b).ok_or(Overflow)),
             Expr::Sub(a, b) => pair(a, b).and_then(|(a, b)| a.checked_sub(b).ok_or(Overflow)),
@@ -114,7 +117,9 @@ impl Expr {
     /// Calls `visit` for every number, attribute and register, left to right.
     pub fn for_each_leaf(&self, visit: &mut impl FnMut(&Expr)) {
         match self {
-            Expr::Int(_) | Expr::Alpha(_) | Expr::Beta(_) | Expr::Register(_) => visit(self),
+            Expr::Int(_) | Expr::Alpha(_) | Expr::Beta(_) | Expr::Register(_) | Expr::Variable(_) => {
+                visit(self);
+            }
             Expr::Add(a, b)
             | Expr::Sub(a, b)
             | Expr::Mul(a, b)
@@ -128,6 +133,28 @@ impl Expr {
                 a.for_each_leaf(visit);
                 b.for_each_leaf(visit);
             }
+        }
+    }
+
+    /// The expression with every number, attribute and register replaced.
+    pub fn map_leaves(&self, replace: &impl Fn(&Expr) -> Expr) -> Expr {
+        let both = |make: fn(Box<Expr>, Box<Expr>) -> Expr, a: &Expr, b: &Expr| {
+            make(a.map_leaves(replace).into(), b.map_leaves(replace).into())
+        };
+        match self {
+            Expr::Int(_) | Expr::Alpha(_) | Expr::Beta(_) | Expr::Register(_) | Expr::Variable(_) => {
+                replace(self)
+            }
+            Expr::Add(a, b) => both(Expr::Add, a, b),
+            Expr::Sub(a, b) => both(Expr::Sub, a, b),
+            Expr::Mul(a, b) => both(Expr::Mul, a, b),
+            Expr::Div(a, b) => both(Expr::Div, a, b),
+            Expr::Mod(a, b) => both(Expr::Mod, a, b),
+            Expr::CeilDiv(a, b) => both(Expr::CeilDiv, a, b),
+            Expr::Shl(a, b) => both(Expr::Shl, a, b),
+            Expr::Shr(a, b) => both(Expr::Shr, a, b),
+            Expr::Min(a, b) => both(Expr::Min, a, b),
+            Expr::Max(a, b) => both(Expr::Max, a, b),
         }
     }
 
@@ -170,6 +197,17 @@ impl Cond {
             Cond::Not(a) => !a.eval(env)?,
             Cond::In(a, set) => set.contains(&a.eval(env)?),
         })
+    }
+
+    /// The condition with every attribute and register replaced; members of sets stay.
+    pub fn map_leaves(&self, replace: &impl Fn(&Expr) -> Expr) -> Cond {
+        match self {
+            Cond::Cmp(relation, a, b) => Cond::Cmp(*relation, a.map_leaves(replace), b.map_leaves(replace)),
+            Cond::And(a, b) => Cond::And(a.map_leaves(replace).into(), b.map_leaves(replace).into()),
+            Cond::Or(a, b) => Cond::Or(a.map_leaves(replace).into(), b.map_leaves(replace).into()),
+            Cond::Not(a) => Cond::Not(a.map_leaves(replace).into()),
+            Cond::In(a, set) => Cond::In(a.map_leaves(replace), set.clone()),
+        }
     }
 
     /// Calls `visit` for every number, attribute and register, left to right; the members of a set are numbers.

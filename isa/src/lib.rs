@@ -4,6 +4,7 @@
 
 pub mod assembly;
 pub mod constant;
+pub mod control;
 pub mod expr;
 pub mod model;
 pub mod oracle;
@@ -17,6 +18,7 @@ pub use assembly::{
     AsmInstr, Assembly, AssemblyError, AttrVal, BetaVal, parse_assembly, parse_operand_form, parse_program,
     print_assembly, print_instr, print_operand_form, print_program,
 };
+pub use control::{ControlError, Selectable, Step, Structured, Variant};
 pub use expr::{Cond, Env, EvalExprError, Expr};
 pub use model::{
     AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, InstrId, Isa,

@@ -1,6 +1,7 @@
 //! The model of a description: buffers, instructions, slices, costs (ACT paper, section 3.2 and appendix A).
 //! Plain data; how the text form is parsed and checked stands elsewhere.
 
+use crate::control::Structured;
 use crate::expr::{Cond, Expr};
 use act_hlo::{ElemType, Literal, OpKind};
 
@@ -103,7 +104,10 @@ pub struct Instr {
     /// How the instruction prints; `{name}` stands for an attribute. Empty: the default form
     /// `name alpha=.. beta=..`.
     pub asm: String,
+    /// The semantics where they have no control flow, empty otherwise.
     pub computation: Computation,
+    /// The semantics where they have control flow.
+    pub structured: Option<Structured>,
 }
 
 /// Where an operand or result of an instruction lies.

@@ -1,6 +1,7 @@
 //! Control registers: which of them change while a program runs, and which instructions depend on those. Knows nothing
 //! of how values are kept: that is the oracle's.
 
+use crate::control::ControlError;
 use crate::expr::Expr;
 use crate::model::{Instr, InstrId, Isa, Slice, SymConst};
 use act_hlo::OpKind;
@@ -13,6 +14,12 @@ pub enum NotSelectable {
     ChangesRegister { register: String },
     #[error("its slices or semantics depend on register `{register}`, which `{by}` changes")]
     DependsOnRegister { register: String, by: String },
+    #[error("a `repeat` counts to something of which the attributes allow too many values")]
+    OpenCount,
+    #[error("its semantics have more than {limit} paths")]
+    TooManyPaths { limit: usize },
+    #[error("its semantics: {error}")]
+    Control { error: ControlError },
 }
 
 impl Isa {
@@ -80,6 +87,9 @@ impl Instr {
         }
         for stmt in &self.computation.stmts {
             stmt.for_each_expr(visit);
+        }
+        if let Some(structured) = &self.structured {
+            structured.for_each_expr(visit);
         }
     }
 }

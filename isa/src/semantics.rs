@@ -3,6 +3,7 @@
 
 use crate::AttrVal;
 use crate::constant::{ConstantError, f32_scalar, int_scalar};
+use crate::control::ControlError;
 use crate::expr::{Env, EvalExprError, Expr};
 use crate::model::{AttrKind, Instr, Isa, Slice, SymConst};
 use act_hlo::{ElemType, Graph, GraphError, NodeId, Op, OpKind, Shape};
@@ -32,6 +33,8 @@ pub enum InstantiateError {
     Mismatch { place: Position, declared: Shape, actual: Shape },
     #[error("the cost: {error}")]
     Cost { error: EvalExprError },
+    #[error("the control flow: {error}")]
+    Control { error: ControlError },
     #[error("{outputs} outputs but {roots} roots")]
     RootCount { outputs: usize, roots: usize },
 }
@@ -73,6 +76,7 @@ impl InstantiateError {
             | InstantiateError::AlphaKind { .. }
             | InstantiateError::AlphaRange { .. }
             | InstantiateError::Cost { .. }
+            | InstantiateError::Control { .. }
             | InstantiateError::RootCount { .. } => None,
         }
     }
@@ -181,9 +185,19 @@ impl Instr {
         for (k, slice) in self.inputs.iter().enumerate() {
             params.push(graph.parameter(slice.shape(isa, env, Position::Input(k))?));
         }
-        let mut nodes: Vec<NodeId> = Vec::with_capacity(self.computation.stmts.len());
-        for (k, stmt) in self.computation.stmts.iter().enumerate() {
-            let place = Position::Stmt(k);
+        let flat = match &self.structured {
+            None => None,
+            Some(structured) => {
+                Some(structured.flatten(env).map_err(|error| InstantiateError::Control { error })?)
+            }
+        };
+        let (computation, origin) = match &flat {
+            None => (&self.computation, None),
+            Some((computation, origin)) => (computation, Some(origin)),
+        };
+        let mut nodes: Vec<NodeId> = Vec::with_capacity(computation.stmts.len());
+        for (k, stmt) in computation.stmts.iter().enumerate() {
+            let place = Position::Stmt(origin.and_then(|o| o.get(k)).copied().unwrap_or(k));
             let dims = stmt.dims.iter().map(|d| size(d, env, place)).collect::<Result<Vec<u64>, _>>()?;
             let declared = Shape::new(stmt.elem, dims);
             let dangling = |what| InstantiateError::Dangling { place, what };
@@ -223,13 +237,13 @@ impl Instr {
             nodes.push(id);
         }
 
-        if self.computation.roots.len() != self.outputs.len() {
+        if computation.roots.len() != self.outputs.len() {
             return Err(InstantiateError::RootCount {
                 outputs: self.outputs.len(),
-                roots: self.computation.roots.len(),
+                roots: computation.roots.len(),
             });
         }
-        for (k, (&root, slice)) in self.computation.roots.iter().zip(&self.outputs).enumerate() {
+        for (k, (&root, slice)) in computation.roots.iter().zip(&self.outputs).enumerate() {
             let place = Position::Output(k);
             let id = *nodes.get(root).ok_or(InstantiateError::Dangling { place, what: "statement" })?;
             expect_shape(place, &slice.shape(isa, env, place)?, graph.shape(id))?;

@@ -11,7 +11,10 @@ use act_isa::{BufferId, Instr, InstrId, Isa, NotSelectable, Slice, SymConst, Sym
 /// The generated rule of one instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Matcher {
+    /// The instruction, a path of one, among those without control flow.
     pub(crate) instr: InstrId,
+    /// The instruction of the description.
+    pub(crate) origin: InstrId,
     /// One pattern per statement of the semantics.
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) targets: Vec<Target>,
@@ -69,10 +72,7 @@ impl Matcher {
     ///
     /// # Errors
     /// Instructions whose semantics no single-rooted pattern expresses.
-    pub(crate) fn generate(isa: &Isa, id: InstrId) -> Result<Matcher, UnmatchableError> {
-        if let Some(reason) = isa.not_selectable(id) {
-            return Err(reason.into());
-        }
+    pub(crate) fn generate(isa: &Isa, id: InstrId, origin: InstrId) -> Result<Matcher, UnmatchableError> {
         let instr = isa.instr(id);
         let computation = &instr.computation;
         let ([output], [root]) = (instr.outputs.as_slice(), computation.roots.as_slice()) else {
@@ -109,7 +109,7 @@ impl Matcher {
             }
             Slice::Hbm(window) => store_targets(instr, *root, SymbolicView::window(window)),
         };
-        Ok(Matcher { instr: id, patterns, targets })
+        Ok(Matcher { instr: id, origin, patterns, targets })
     }
 }
 

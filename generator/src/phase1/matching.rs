@@ -130,7 +130,7 @@ impl<'a> Matching<'a> {
         let mut states = Vec::new();
         self.solve(matcher, vec![(root, class)], state, &mut states);
         for state in states {
-            if let Some(m) = self.instantiate(matcher.instr, state, class, place) {
+            if let Some(m) = self.instantiate(matcher, state, class, place) {
                 found.push(m);
             }
         }
@@ -267,8 +267,14 @@ impl<'a> Matching<'a> {
         }
     }
 
-    fn instantiate(&self, id: InstrId, state: State<'a>, class: Id, place: Option<&View>) -> Option<Match> {
-        let instr = self.isa.instr(id);
+    fn instantiate(
+        &self,
+        matcher: &Matcher,
+        state: State<'a>,
+        class: Id,
+        place: Option<&View>,
+    ) -> Option<Match> {
+        let instr = self.isa.instr(matcher.instr);
         let alpha = state.solution.finish()?;
         let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
         let env = Env { alpha: &ints, ..Env::default() };
@@ -308,7 +314,7 @@ impl<'a> Matching<'a> {
             _ => Vec::new(),
         };
         let cost = u64::try_from(instr.cost.eval(env).ok()?).ok()?;
-        Some(Match { instr: id, alpha, inputs, lens, store, cost })
+        Some(Match { instr: matcher.origin, alpha, inputs, lens, store, cost })
     }
 
     /// The window of an HBM slice in a segment, when it keeps the alignment that the description demands.

@@ -28,7 +28,7 @@ pub use rules::{Rule, RuleClass};
 use crate::numerics::{FloatPolicy, Numerics};
 use crate::pii::PiiGraph;
 use act_hlo::Shape;
-use act_isa::{BufferId, InstrId, Isa, Place, TiledKernel};
+use act_isa::{BufferId, InstrId, Isa, Place, Selectable, TiledKernel};
 use demand::{Demand, DemandGraph, Expander};
 use emit::Emitter;
 use enumerate::Enumeration;
@@ -85,6 +85,7 @@ pub enum SelectError {
 
 /// A generated instruction selector: the rules of one description.
 pub struct Selector {
+    /// The description with one instruction per path of its semantics.
     isa: Isa,
     matchers: Vec<Matcher>,
     unmatchable: Vec<(InstrId, UnmatchableError)>,
@@ -112,21 +113,25 @@ impl Selector {
     ///
     /// # Errors
     /// When no rule can be derived for any instruction.
-    pub fn generate(isa: &Isa) -> Result<Selector, GenerateError> {
+    pub fn generate(whole: &Isa) -> Result<Selector, GenerateError> {
+        let Selectable { isa, origin, excluded } = whole.selectable();
         let mut matchers = Vec::new();
-        let mut unmatchable = Vec::new();
-        for id in isa.instr_ids() {
-            match Matcher::generate(isa, id) {
+        let mut unmatchable: Vec<(InstrId, UnmatchableError)> =
+            excluded.into_iter().map(|(id, reason)| (id, reason.into())).collect();
+        for (id, &origin) in isa.instr_ids().zip(&origin) {
+            match Matcher::generate(&isa, id, origin) {
                 Ok(matcher) => matchers.push(matcher),
-                Err(error) => unmatchable.push((id, error)),
+                Err(error) => unmatchable.push((origin, error)),
             }
         }
+        unmatchable.sort_by_key(|(id, _)| *id);
         if matchers.is_empty() {
-            let reasons = unmatchable.iter().map(|(id, e)| format!("{}: {e}", isa.instr(*id).name));
+            let reasons = unmatchable.iter().map(|(id, e)| format!("{}: {e}", whole.instr(*id).name));
             let reasons = reasons.collect::<Vec<_>>().join("; ");
             return Err(GenerateError::NothingSelectable { isa: isa.name.clone(), reasons });
         }
-        Ok(Selector { isa: isa.clone(), matchers, unmatchable, vocabulary: Vocabulary::of(isa) })
+        let vocabulary = Vocabulary::of(&isa);
+        Ok(Selector { isa, matchers, unmatchable, vocabulary })
     }
 
     /// Instructions for which no rule could be derived, and why.

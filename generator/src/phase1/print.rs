@@ -147,6 +147,8 @@ fn expr(instr: &Instr, isa: &Isa, e: &Expr) -> String {
         Expr::Alpha(k) => name(instr.alpha.get(usize::from(*k)).map(|a| a.name.as_str())),
         Expr::Beta(k) => name(instr.beta.get(usize::from(*k)).map(|a| a.name.as_str())),
         Expr::Register(k) => name(isa.registers.get(usize::from(*k)).map(|r| r.0.as_str())),
+        // Rules are made of computations without control flow.
+        Expr::Variable(_) => name(None),
         Expr::Add(a, b) => two(a, "+", b),
         Expr::Sub(a, b) => two(a, "-", b),
         Expr::Mul(a, b) => two(a, "*", b),

@@ -206,7 +206,7 @@ fn remainder(expr: &Expr, env: Env<'_>, address: &dyn Fn(u16) -> Option<(i64, i6
 fn visit_betas(expr: &Expr, found: &mut dyn FnMut(u16)) {
     match expr {
         Expr::Beta(k) => found(*k),
-        Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) => {}
+        Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) | Expr::Variable(_) => {}
         Expr::Add(a, b)
         | Expr::Sub(a, b)
         | Expr::Mul(a, b)

@@ -227,7 +227,8 @@ fn as_move(
     window: Option<&[(u64, i64)]>,
 ) -> Option<Move> {
     let instr = isa.instr(id);
-    if isa.not_selectable(id).is_some() {
+    // Moves with control flow are left to the host: what they do is known per path only.
+    if isa.not_selectable(id).is_some() || instr.structured.is_some() {
         return None;
     }
     let ([input], [output]) = (instr.inputs.as_slice(), instr.outputs.as_slice()) else { return None };

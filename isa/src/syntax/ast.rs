@@ -114,8 +114,15 @@ pub(super) struct StmtAst {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub(super) enum StepAst {
+    Stmt(StmtAst),
+    If { cond: Term, then: Vec<StepAst>, otherwise: Vec<StepAst> },
+    Repeat { name: Name, count: Term, body: Vec<StepAst> },
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct ComputationAst {
-    pub stmts: Vec<StmtAst>,
+    pub steps: Vec<StepAst>,
     pub returns: Option<Vec<Name>>,
     pub span: Span,
 }

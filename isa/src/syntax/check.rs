@@ -12,6 +12,9 @@ use crate::semantics::{InstantiateError, Position};
 use act_hlo::OpKind;
 use std::collections::BTreeSet;
 
+/// Values tried for a register that changes.
+const MAX_NUMBERS: usize = 16;
+
 /// Every instruction by itself.
 pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     let isa = &lowered.isa;
@@ -99,6 +102,15 @@ fn solvable_alphas(instr: &Instr) -> BTreeSet<u16> {
         }
         stmt.for_each_expr(&mut |e| alphas(e, &mut found));
     }
+    // Paths are tried one by one, so conditions and counts determine attributes too.
+    if let Some(structured) = &instr.structured {
+        structured.for_each_expr(&mut |e| alphas(e, &mut found));
+        structured.for_each_stmt(&mut |stmt| {
+            if let OpKind::Constant(SymConst::F32Attr(k)) = &stmt.op {
+                found.insert(*k);
+            }
+        });
+    }
     found
 }
 
@@ -141,20 +153,26 @@ fn show(instr: &Instr, alpha: &[AttrVal]) -> String {
 /// The first fault of an instruction over sampled legal attribute values.
 fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
     let registers = isa.register_values();
-    let legal = legal_alphas(instr, &registers, &isa.mutable_registers());
+    let mutable = isa.mutable_registers();
+    let legal = legal_alphas(instr, &registers, &mutable);
     if legal.is_empty() {
         let span = spans.requires.first().copied().unwrap_or(spans.name);
         out.push(Diagnostic::warning(span, Problem::NoLegalAlpha));
     }
+    let states = register_states(isa, instr, &mutable);
     for alpha in &legal {
-        let fault = match instr.meaning(isa, alpha, &registers) {
-            Err(error) => {
+        let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+        let env = Env { alpha: &ints, beta: &[], registers: &registers };
+        let known = Known { env, mutable: &mutable };
+        let meaning = states.iter().find_map(|state| instr.meaning(isa, alpha, state).err());
+        let fault = match meaning {
+            Some(error) => {
                 let place = error.place();
                 Some((place, without_place(&error)))
             }
-            Ok(_) => oversized(isa, instr, alpha, &registers)
-                .or_else(|| bad_cost(instr, alpha, &registers))
-                .or_else(|| bad_update(instr, alpha, &registers)),
+            None => oversized(isa, instr, &known)
+                .or_else(|| bad_cost(instr, &known))
+                .or_else(|| bad_update(instr, &known)),
         };
         if let Some((place, message)) = fault {
             let at = |list: &[super::Span], k: usize| list.get(k).copied().unwrap_or(spans.name);
@@ -182,24 +200,61 @@ fn without_place(error: &InstantiateError) -> String {
     }
 }
 
+/// Values for registers on which the semantics may be judged: the initial ones, and each register that changes at the
+/// numbers which updates and semantics mention.
+fn register_states(isa: &Isa, instr: &Instr, mutable: &BTreeSet<u16>) -> Vec<Vec<i64>> {
+    let mut numbers = BTreeSet::new();
+    let mut note = |e: &Expr| {
+        e.for_each_leaf(&mut |leaf| {
+            if let Expr::Int(v) = leaf {
+                numbers.insert(*v);
+            }
+        });
+    };
+    if let Some(structured) = &instr.structured {
+        structured.for_each_expr(&mut note);
+        isa.instrs.iter().flat_map(|i| &i.updates).for_each(|(_, value)| note(value));
+    }
+    let initial = isa.register_values();
+    let mut states = vec![initial.clone()];
+    let read = instr.registers_of_meaning();
+    for k in read.intersection(mutable) {
+        for &value in numbers.iter().take(MAX_NUMBERS) {
+            let mut state = initial.clone();
+            if let Some(register) = state.get_mut(usize::from(*k)) {
+                *register = value;
+            }
+            states.push(state);
+        }
+    }
+    states
+}
+
+/// What is known of one execution: attributes that are given, registers that never change.
+struct Known<'a> {
+    env: Env<'a>,
+    mutable: &'a BTreeSet<u16>,
+}
+
+impl Known<'_> {
+    fn eval(&self, e: &Expr) -> Result<i64, EvalExprError> {
+        let mut changes = false;
+        e.for_each_leaf(&mut |leaf| changes |= matches!(leaf, Expr::Register(k) if self.mutable.contains(k)));
+        if changes { Err(EvalExprError::Unsolved) } else { e.eval(self.env) }
+    }
+}
+
 /// A slice that is longer than its buffer, or ends behind it for a fixed start.
-fn oversized(
-    isa: &Isa,
-    instr: &Instr,
-    alpha: &[AttrVal],
-    registers: &[i64],
-) -> Option<(Option<Position>, String)> {
-    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
-    let env = Env { alpha: &ints, beta: &[], registers };
+fn oversized(isa: &Isa, instr: &Instr, known: &Known<'_>) -> Option<(Option<Position>, String)> {
     let inputs = instr.inputs.iter().enumerate().map(|(k, s)| (Position::Input(k), s));
     let outputs = instr.outputs.iter().enumerate().map(|(k, s)| (Position::Output(k), s));
     for (place, slice) in inputs.chain(outputs) {
         let Slice::OnChip(slice) = slice else { continue };
         let buffer = isa.buffer(slice.buffer);
         for ((start, len), &size) in slice.start.iter().zip(&slice.len).zip(&buffer.access) {
-            let len = len.eval(env).unwrap_or(0);
-            // A start that depends on beta may be 0.
-            let start = start.eval(env).unwrap_or(0);
+            let len = known.eval(len).unwrap_or(0);
+            // A start that depends on beta or a changing register may be 0.
+            let start = known.eval(start).unwrap_or(0);
             if start < 0 || start.checked_add(len).is_none_or(|end| end < 0 || end as u64 > size) {
                 let message = format!("{start} :+ {len} lies outside 0..{size} of buffer `{}`", buffer.name);
                 return Some((Some(place), message));
@@ -209,23 +264,43 @@ fn oversized(
     None
 }
 
-fn bad_cost(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> Option<(Option<Position>, String)> {
-    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
-    match instr.cost.eval(Env { alpha: &ints, beta: &[], registers }) {
+fn bad_cost(instr: &Instr, known: &Known<'_>) -> Option<(Option<Position>, String)> {
+    match known.eval(&instr.cost) {
         Ok(cost) if cost >= 0 => None,
         Ok(cost) => Some((None, format!("the cost is {cost}"))),
+        Err(EvalExprError::Unsolved) if !instr.cost.mentions_beta() => None,
         Err(error) => Some((None, format!("the cost: {error}"))),
     }
 }
 
 /// A new register value that cannot be computed.
-fn bad_update(instr: &Instr, alpha: &[AttrVal], registers: &[i64]) -> Option<(Option<Position>, String)> {
-    let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
-    let env = Env { alpha: &ints, beta: &[], registers };
-    instr.updates.iter().enumerate().find_map(|(k, (_, value))| match value.eval(env) {
-        Ok(_) | Err(EvalExprError::Unsolved) => None,
+fn bad_update(instr: &Instr, known: &Known<'_>) -> Option<(Option<Position>, String)> {
+    instr.updates.iter().enumerate().find_map(|(k, (_, value))| match known.eval(value) {
+        Ok(_) | Err(EvalExprError::Unsolved) => {
+            let zero = division_by_zero(value);
+            zero.then(|| {
+                (Some(Position::Update(k)), format!("the new value: {}", EvalExprError::DivisionByZero))
+            })
+        }
         Err(error) => Some((Some(Position::Update(k)), format!("the new value: {error}"))),
     })
+}
+
+/// Whether a number 0 divides.
+fn division_by_zero(e: &Expr) -> bool {
+    match e {
+        Expr::Div(a, b) | Expr::Mod(a, b) | Expr::CeilDiv(a, b) => {
+            **b == Expr::Int(0) || division_by_zero(a) || division_by_zero(b)
+        }
+        Expr::Add(a, b)
+        | Expr::Sub(a, b)
+        | Expr::Mul(a, b)
+        | Expr::Shl(a, b)
+        | Expr::Shr(a, b)
+        | Expr::Min(a, b)
+        | Expr::Max(a, b) => division_by_zero(a) || division_by_zero(b),
+        Expr::Int(_) | Expr::Alpha(_) | Expr::Beta(_) | Expr::Register(_) | Expr::Variable(_) => false,
+    }
 }
 
 fn buffers(lowered: &LoweredIsa, out: &mut Vec<Diagnostic>) {

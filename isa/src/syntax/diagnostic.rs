@@ -72,6 +72,12 @@ pub enum Problem {
     MixedBeta(String),
     #[error("the address must be one addressing attribute plus an offset")]
     WindowStart,
+    #[error(
+        "an output is named at the end of the block: mark the statement after the branch, or write `return NAME`"
+    )]
+    NestedRoot,
+    #[error("parameters stand outside of `if` and `repeat`")]
+    NestedParameter,
     #[error("this is the same slice as an earlier output; only one of them can be written")]
     SameOutput,
     #[error("no instruction writes buffer `{0}`, but one reads it")]

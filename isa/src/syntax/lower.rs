@@ -2,13 +2,12 @@
 
 use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
-use super::lower_stmt::{Lowered, lower_computation, scalar_literal};
+use super::lower_control::{Lowered, lower_computation};
+use super::lower_stmt::scalar_literal;
 use super::parser::Parsed;
 use super::scope::{RESERVED, Scope};
 use crate::expr::{Cond, Env, Expr};
-use crate::model::{
-    AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, Isa, Slice,
-};
+use crate::model::{AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Hbm, HbmWindow, Instr, Isa, Slice};
 
 /// Ids are 16 bits wide.
 const MAX_ITEMS: usize = u16::MAX as usize;
@@ -334,7 +333,7 @@ impl Lowering {
         let lowered = match &ast.computation {
             Some(computation) => {
                 let lowered = lower_computation(computation, &scope, ast.inputs.len(), &mut faults);
-                lowered.filter(|l| faults.keep(self.roots(ast, &l.computation, ast.outputs.len())).is_some())
+                lowered.filter(|l| faults.keep(self.roots(ast, l, ast.outputs.len())).is_some())
             }
             None if ast.outputs.is_empty() => Some(Lowered::default()),
             None => {
@@ -346,7 +345,7 @@ impl Lowering {
             self.out.diagnostics.append(&mut faults.0);
             return None;
         }
-        let Lowered { computation, spans } = lowered?;
+        let Lowered { computation, structured, spans } = lowered?;
         let instr = Instr {
             name: ast.name.text.clone(),
             alpha: scope.alpha,
@@ -359,6 +358,7 @@ impl Lowering {
             unit: unit?,
             asm: ast.asm.as_ref().map(|(text, _)| text.clone()).unwrap_or_default(),
             computation,
+            structured,
         };
         let names = |list: &[AttrAst]| list.iter().map(|a| a.name.span).collect();
         let spans = InstrSpans {
@@ -376,8 +376,9 @@ impl Lowering {
         Some((instr, spans))
     }
 
-    fn roots(&self, ast: &InstrAst, computation: &Computation, outputs: usize) -> Parsed<()> {
-        let got = computation.roots.len();
+    fn roots(&self, ast: &InstrAst, lowered: &Lowered, outputs: usize) -> Parsed<()> {
+        let flat = &lowered.computation.roots;
+        let got = lowered.structured.as_ref().map_or(flat, |s| &s.roots).len();
         if got == outputs {
             return Ok(());
         }

@@ -1,15 +1,16 @@
 //! Statements as written to statements of the model: operators with their attributes, operands by name, constants.
 
-use super::ast::{ArgsAst, ComputationAst, ConstantAst, Name, OptionAst, StmtAst, TermKind};
+use super::ast::{ArgsAst, ConstantAst, Name, OptionAst, StmtAst, TermKind};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
-use super::lower::Faults;
 use super::parser::Parsed;
 use super::released::{canonical, combiner};
 use super::scope::{Meaning, Scope};
 use crate::constant::{float_bytes, int_bytes};
 use crate::expr::{Env, Expr};
-use crate::model::{Computation, Stmt, SymConst, SymOp};
+use crate::model::{Stmt, SymConst, SymOp};
 use act_hlo::{Binary, Direction, DotDims, ElemType, Literal, OpKind, Shape, Unary};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Operators that are neither unary nor binary elementwise.
 const STRUCTURED: [&str; 23] = [
@@ -41,59 +42,17 @@ const STRUCTURED: [&str; 23] = [
 /// Most elements of a constant written out in a description.
 const MAX_CONSTANT: u64 = 1 << 20;
 
-/// A lowered computation and where each of its statements stands.
-#[derive(Default)]
-pub(super) struct Lowered {
-    pub computation: Computation,
-    pub spans: Vec<Span>,
-}
-
 /// Statements of one computation while they are lowered.
-pub(super) struct Block<'a> {
-    scope: &'a Scope,
+pub(super) struct Block {
+    pub scope: Rc<Scope>,
     pub stmts: Vec<Stmt>,
     pub spans: Vec<Span>,
     /// Statements that only stand in for a scalar (`released.rs`): dropped where nothing uses them.
     pub spare: Vec<usize>,
-}
-
-/// Lowers a block; `inputs` is the number of the instruction's operands. `None` after noting what is wrong in
-/// `faults`: unknown names, wrong attributes and constants, statement by statement.
-pub(super) fn lower_computation(
-    ast: &ComputationAst,
-    scope: &Scope,
-    inputs: usize,
-    faults: &mut Faults,
-) -> Option<Lowered> {
-    let mut block = Block { scope, stmts: Vec::new(), spans: Vec::new(), spare: Vec::new() };
-    let mut roots = Vec::new();
-    // Statements with a fault; those that use one are not judged.
-    let mut lost: Vec<&str> = Vec::new();
-    for stmt in &ast.stmts {
-        let uses_lost = match &stmt.args {
-            ArgsAst::Operands(names) => names.iter().any(|n| lost.contains(&n.text.as_str())),
-            _ => false,
-        };
-        let lowered = if uses_lost { None } else { faults.keep(block.stmt(stmt, inputs)) };
-        match lowered {
-            Some(at) if stmt.root => roots.push(at),
-            Some(_) => {}
-            None => lost.push(&stmt.name.text),
-        }
-    }
-    if let Some(returns) = &ast.returns {
-        if ast.stmts.iter().any(|s| s.root) {
-            let problem = Problem::Repeated { what: "root", of: "the computation".to_owned() };
-            faults.0.push(Diagnostic::error(ast.span, problem));
-        }
-        let known = returns.iter().filter(|name| !lost.contains(&name.text.as_str()));
-        roots = known.filter_map(|name| faults.keep(block.operand(name))).collect();
-    }
-    if !lost.is_empty() {
-        return None;
-    }
-    block.drop_spare(&mut roots);
-    Some(Lowered { computation: Computation { stmts: block.stmts, roots }, spans: block.spans })
+    /// Names known here and the statements that give them their values.
+    pub visible: BTreeMap<String, usize>,
+    /// Names assigned in each enclosing `if` or `repeat` block, innermost last.
+    pub assigned: Vec<Vec<String>>,
 }
 
 /// The scalar of type `elem` that a constant as written is.
@@ -101,25 +60,11 @@ pub(super) fn lower_computation(
 /// # Errors
 /// A list, an attribute, a value that the type does not hold.
 pub(super) fn scalar_literal(c: &ConstantAst, elem: ElemType, scope: &Scope, span: Span) -> Parsed<Literal> {
-    let block = Block { scope, stmts: Vec::new(), spans: Vec::new(), spare: Vec::new() };
+    let block = Block::new(scope.clone());
     literal(elem, Vec::new(), block.element(c, elem)?, span)
 }
 
-impl Block<'_> {
-    fn operand(&self, name: &Name) -> Parsed<usize> {
-        self.stmts.iter().position(|s| s.name == name.text).ok_or_else(|| {
-            let nearest = nearest(&name.text, self.stmts.iter().map(|s| s.name.as_str()));
-            let problem = Problem::UnknownName { what: "value", name: name.text.clone(), nearest };
-            Diagnostic::error(name.span, problem)
-        })
-    }
-
-    pub(super) fn push(&mut self, stmt: Stmt, span: Span) -> usize {
-        self.stmts.push(stmt);
-        self.spans.push(span);
-        self.stmts.len() - 1
-    }
-
+impl Block {
     /// A name for a statement that the text does not spell.
     pub(super) fn fresh(&self, base: &str, suffix: &str) -> String {
         let mut name = format!("{base}.{suffix}");
@@ -129,13 +74,11 @@ impl Block<'_> {
         name
     }
 
-    fn stmt(&mut self, ast: &StmtAst, inputs: usize) -> Parsed<usize> {
-        if self.stmts.iter().any(|s| s.name == ast.name.text) {
-            let problem = Problem::DuplicateName { what: "value", name: ast.name.text.clone() };
-            return Err(Diagnostic::error(ast.name.span, problem));
-        }
+    pub(super) fn stmt(&mut self, ast: &StmtAst, inputs: usize) -> Parsed<usize> {
+        self.may_assign(&ast.name)?;
+        let scope = Rc::clone(&self.scope);
         let dims = ast.dims.iter().map(|d| self.scope.expr(d)).collect::<Parsed<Vec<Expr>>>()?;
-        let options = Options { scope: self.scope, op: &ast.op, list: &ast.options };
+        let options = Options { scope: &scope, op: &ast.op, list: &ast.options };
         options.all_known()?;
         let stmt = |op: SymOp, operands: Vec<usize>| Stmt {
             name: ast.name.text.clone(),
@@ -146,6 +89,9 @@ impl Block<'_> {
         };
         let done = match &ast.args {
             ArgsAst::Parameter(index) => {
+                if !self.assigned.is_empty() {
+                    return Err(Diagnostic::error(index.span, Problem::NestedParameter));
+                }
                 let at = self.scope.value(index)?;
                 if usize::try_from(at).map_or(true, |at| at >= inputs) {
                     let problem = Problem::Type {

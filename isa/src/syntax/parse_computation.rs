@@ -1,6 +1,6 @@
 //! Tokens to the statements of a computation block, which look like HLO text.
 
-use super::ast::{ArgsAst, ComputationAst, ConstantAst, Name, OptionAst, StmtAst, Term, TermKind};
+use super::ast::{ArgsAst, ComputationAst, ConstantAst, Name, OptionAst, StepAst, StmtAst, Term, TermKind};
 use super::diagnostic::Span;
 use super::lexer::Token;
 use super::parse_term::MAX_NESTING;
@@ -12,11 +12,11 @@ impl Parser {
     pub(super) fn computation(&mut self) -> Parsed<ComputationAst> {
         let start = self.span();
         self.expect("{")?;
-        let mut stmts = Vec::new();
+        let mut steps = Vec::new();
         let mut returns = None;
         loop {
             if self.eat("}") {
-                return Ok(ComputationAst { stmts, returns, span: start });
+                return Ok(ComputationAst { steps, returns, span: start });
             }
             // A statement may itself be called `return` or `ROOT`.
             let keyword = !matches!(self.peek_at(1), Token::Punct("="));
@@ -29,25 +29,77 @@ impl Parser {
                 self.eat(";");
                 self.expect("}")?;
                 returns = Some(names);
-                return Ok(ComputationAst { stmts, returns, span: start });
+                return Ok(ComputationAst { steps, returns, span: start });
             }
             if *self.peek() == Token::End || self.at_left_item() {
                 return self.unexpected("`}` of the block");
             }
-            let at = self.at;
-            let root = keyword && self.eat_word("ROOT");
-            match self.stmt(root) {
-                Ok(stmt) => {
-                    stmts.push(stmt);
-                    self.eat(";");
-                }
-                Err(fault) => {
-                    self.faults.push(fault);
-                    self.depth = 0;
-                    self.skip_to_statement(at);
-                }
+            self.step_or_fault(&mut steps, 0);
+        }
+    }
+
+    /// One more step, or a noted fault and what follows it.
+    fn step_or_fault(&mut self, steps: &mut Vec<StepAst>, depth: usize) {
+        let at = self.at;
+        match self.step(depth) {
+            Ok(step) => {
+                steps.push(step);
+                self.eat(";");
+            }
+            Err(fault) => {
+                self.faults.push(fault);
+                self.depth = 0;
+                self.skip_to_statement(at);
             }
         }
+    }
+
+    /// A statement, `if COND { .. } [else { .. }]` or `repeat NAME in COUNT { .. }`.
+    fn step(&mut self, depth: usize) -> Parsed<StepAst> {
+        // A statement may itself be called `if`, `repeat` or `ROOT`.
+        let keyword = !matches!(self.peek_at(1), Token::Punct("="));
+        if keyword && self.eat_word("if") {
+            let cond = self.term()?;
+            let then = self.nested(depth + 1)?;
+            let otherwise = if !self.eat_word("else") {
+                Vec::new()
+            } else if self.is_word("if") {
+                vec![self.step(depth + 1)?]
+            } else {
+                self.nested(depth + 1)?
+            };
+            return Ok(StepAst::If { cond, then, otherwise });
+        }
+        if keyword && self.eat_word("repeat") {
+            let name = self.name("the name of the round")?;
+            if !self.eat_word("in") {
+                return self.unexpected("`in` and how often");
+            }
+            let count = self.term()?;
+            return Ok(StepAst::Repeat { name, count, body: self.nested(depth + 1)? });
+        }
+        let root = keyword && self.eat_word("ROOT");
+        if root && depth > 0 {
+            let problem = Problem::NestedRoot;
+            return Err(Diagnostic::error(self.last_span(), problem));
+        }
+        Ok(StepAst::Stmt(self.stmt(root)?))
+    }
+
+    /// `{ step .. }`
+    fn nested(&mut self, depth: usize) -> Parsed<Vec<StepAst>> {
+        if depth > MAX_NESTING {
+            return Err(Diagnostic::error(self.span(), Problem::TooDeep(MAX_NESTING)));
+        }
+        self.expect("{")?;
+        let mut steps = Vec::new();
+        while !self.eat("}") {
+            if *self.peek() == Token::End || self.at_left_item() || self.gives_up() {
+                return self.unexpected("`}` of the block");
+            }
+            self.step_or_fault(&mut steps, depth);
+        }
+        Ok(steps)
     }
 
     fn stmt(&mut self, root: bool) -> Parsed<StmtAst> {

@@ -41,7 +41,7 @@ impl Isa {
         }
         for instr in &self.instrs {
             out.push('\n');
-            Printer { isa: self, instr }.instr(&mut out);
+            Printer { isa: self, instr, variables: Vec::new() }.instr(&mut out);
         }
         out
     }
@@ -68,9 +68,11 @@ fn size(bytes: u64) -> String {
 }
 
 /// Prints expressions with the names of one instruction's attributes.
-struct Printer<'a> {
-    isa: &'a Isa,
-    instr: &'a Instr,
+pub(super) struct Printer<'a> {
+    pub isa: &'a Isa,
+    pub instr: &'a Instr,
+    /// Variables of the enclosing `repeat`s.
+    pub variables: Vec<&'a str>,
 }
 
 /// Binding strength of the expression's outermost operator; numbers and names bind strongest.
@@ -158,7 +160,11 @@ impl Printer<'_> {
             let lines: Vec<String> = instr.asm.split('\n').map(quoted).collect();
             let _ = writeln!(out, "  asm {}", lines.join("\n      "));
         }
-        if !instr.outputs.is_empty() || !instr.computation.stmts.is_empty() {
+        if let Some(structured) = &instr.structured {
+            out.push_str("  computation {\n");
+            self.structured(structured, out);
+            out.push_str("  }\n");
+        } else if !instr.outputs.is_empty() || !instr.computation.stmts.is_empty() {
             out.push_str("  computation {\n");
             self.computation(&instr.computation, out);
             out.push_str("  }\n");
@@ -199,7 +205,7 @@ impl Printer<'_> {
         }
     }
 
-    fn expr(&self, e: &Expr) -> String {
+    pub(super) fn expr(&self, e: &Expr) -> String {
         self.expr_within(e, 0)
     }
 
@@ -218,6 +224,9 @@ impl Printer<'_> {
             Expr::Int(v) => v.to_string(),
             Expr::Alpha(k) => attr(&self.instr.alpha, *k),
             Expr::Beta(k) => attr(&self.instr.beta, *k),
+            Expr::Variable(k) => {
+                self.variables.get(usize::from(*k)).map_or_else(|| format!("?{k}"), |v| (*v).to_owned())
+            }
             Expr::Register(k) => {
                 self.isa.registers.get(usize::from(*k)).map_or_else(|| format!("?{k}"), |(n, _)| n.clone())
             }
@@ -234,7 +243,7 @@ impl Printer<'_> {
         }
     }
 
-    fn cond(&self, c: &Cond, least: u8) -> String {
+    pub(super) fn cond(&self, c: &Cond, least: u8) -> String {
         let enclose = |own: u8, text: String| if own < least { format!("({text})") } else { text };
         match c {
             Cond::Or(a, b) => enclose(1, format!("{} or {}", self.cond(a, 1), self.cond(b, 2))),
@@ -265,7 +274,7 @@ impl Printer<'_> {
         }
     }
 
-    fn operation(&self, stmt: &Stmt, names: &[String], out: &mut String) {
+    pub(super) fn operation(&self, stmt: &Stmt, names: &[String], out: &mut String) {
         match &stmt.op {
             OpKind::Parameter(k) => {
                 let _ = write!(out, "parameter({k})");

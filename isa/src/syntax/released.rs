@@ -47,7 +47,7 @@ fn is_one(stmt: &Stmt) -> bool {
     stmt.dims == [Expr::Int(1)]
 }
 
-impl Block<'_> {
+impl Block {
     /// Operands of the select that `select_lt` and its like stand for; the comparison becomes a statement.
     pub(super) fn selection(
         &mut self,

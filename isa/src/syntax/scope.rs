@@ -13,6 +13,8 @@ pub(super) struct Scope {
     pub beta: Vec<AttrDecl>,
     pub registers: Vec<(String, i64)>,
     pub constants: Vec<(String, i64)>,
+    /// Variables of the enclosing `repeat`s, outermost first.
+    pub variables: Vec<String>,
 }
 
 /// What a name stands for.
@@ -23,6 +25,7 @@ pub(super) enum Meaning {
     Beta(u16),
     Register(u16),
     Constant(i64),
+    Variable(u16),
 }
 
 /// Words that a term cannot take for an attribute.
@@ -31,10 +34,11 @@ pub(super) const RESERVED: [&str; 9] = ["and", "or", "not", "in", "by", "inf", "
 impl Scope {
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let attrs = self.alpha.iter().chain(&self.beta).map(|a| a.name.as_str());
-        attrs.chain(self.registers.iter().chain(&self.constants).map(|(name, _)| name.as_str()))
+        let fixed = self.registers.iter().chain(&self.constants).map(|(name, _)| name.as_str());
+        attrs.chain(fixed).chain(self.variables.iter().map(String::as_str))
     }
 
-    /// The meaning of a name; `@c.`, `@a.` and `@s.` (released TAIDL) ask for one kind.
+    /// The meaning of a name; `@c.`, `@a.`, `@s.` and `@l.` (released TAIDL) ask for one kind.
     pub(super) fn meaning(&self, text: &str) -> Option<Meaning> {
         let attr = |list: &[AttrDecl], name: &str| list.iter().position(|a| a.name == name);
         let alpha = |name: &str| {
@@ -56,8 +60,15 @@ impl Scope {
             beta(name)
         } else if let Some(name) = text.strip_prefix("@s.") {
             register(name)
+        } else if let Some(name) = text.strip_prefix("@l.") {
+            self.variables.iter().position(|v| v == name).map(|at| Meaning::Variable(at as u16))
         } else {
-            alpha(text).or_else(|| beta(text)).or_else(|| register(text)).or_else(|| constant(text))
+            let variable = || {
+                let at = self.variables.iter().position(|v| v == text)?;
+                Some(Meaning::Variable(at as u16))
+            };
+            let attribute = alpha(text).or_else(|| beta(text)).or_else(|| register(text));
+            attribute.or_else(|| constant(text)).or_else(variable)
         }
     }
 
@@ -80,6 +91,7 @@ impl Scope {
                 Some(Meaning::Beta(at)) => Expr::Beta(at),
                 Some(Meaning::Register(at)) => Expr::Register(at),
                 Some(Meaning::Constant(v)) => Expr::Int(v),
+                Some(Meaning::Variable(at)) => Expr::Variable(at),
                 Some(Meaning::F32Alpha(_)) => return not_a_number("an f32 attribute"),
                 None => return Err(self.unknown(name, term.span)),
             },
@@ -162,7 +174,7 @@ impl Scope {
     }
 
     pub(super) fn unknown(&self, name: &str, span: Span) -> Diagnostic {
-        let bare = ["@c.", "@a.", "@s."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
+        let bare = ["@c.", "@a.", "@s.", "@l."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
         let nearest = nearest(bare, self.names());
         Diagnostic::error(span, Problem::UnknownName { what: "attribute", name: bare.to_owned(), nearest })
     }

@@ -1,6 +1,7 @@
 //! The language beyond plain instructions, through the crate's public face: what is accepted, what is said about the
 //! rest, and what the oracle makes of it.
 
+mod control;
 mod outputs;
 mod registers;
 

@@ -257,7 +257,7 @@ impl Nest<'_> {
             return function.affine(&affine.offset);
         }
         let operator = match e {
-            Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) | Expr::Beta(_) => {
+            Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) | Expr::Variable(_) | Expr::Beta(_) => {
                 return function.code.const_i64(0);
             }
             Expr::Add(..) => "addi",
