@@ -6,6 +6,7 @@ use std::path::Path;
 
 /// (name, text) of every known target, sorted by name.
 const TARGETS: &[(&str, &str)] = &[
+    ("amx", include_str!("../targets/amx.taidl")),
     ("gemmini", include_str!("../targets/gemmini.taidl")),
     ("h_qkv", include_str!("../targets/h_qkv.taidl")),
     ("trainium", include_str!("../targets/trainium.taidl")),

@@ -60,18 +60,10 @@ impl<'a> Bench<'a> {
         Shape::new(buffer.elem, lens.chain(buffer.unit.iter().copied()).collect::<Vec<u64>>())
     }
 
-    /// Random operands for an instruction, one per input slice.
-    pub(crate) fn operands(&self, rng: &mut SplitMix64, instr: &Instr, alpha: &[AttrVal]) -> Vec<Vec<u8>> {
+    /// Bytes of each operand of an instruction.
+    pub(crate) fn operand_sizes(&self, instr: &Instr, alpha: &[AttrVal]) -> Vec<usize> {
         let alpha = instr.alpha_env(alpha).unwrap();
-        let mut made: Vec<Vec<u8>> = Vec::new();
-        for slice in &instr.inputs {
-            let mut bytes = samples::bytes(rng, self.span(slice, &alpha));
-            if let Some(earlier) = made.last() {
-                samples::relate(rng, earlier, &mut bytes);
-            }
-            made.push(bytes);
-        }
-        made
+        instr.inputs.iter().map(|slice| self.span(slice, &alpha)).collect()
     }
 
     /// Places for the addressing attributes: different ones in each buffer, so that every `require` of the kind

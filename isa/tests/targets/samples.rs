@@ -107,3 +107,17 @@ pub(crate) fn relate(rng: &mut SplitMix64, a: &[u8], b: &mut [u8]) {
         to.copy_from_slice(&related.to_le_bytes());
     }
 }
+
+/// Pairs of bf16 of like magnitude, so that sums of many products stay finite, cancel, underflow or overflow, each on some
+/// trials; read as f32 they have those magnitudes too.
+pub(crate) fn bf16_pairs(rng: &mut SplitMix64, len: usize, trial: u64) -> Vec<u8> {
+    // Ranges of the biased exponent: about 1, about the root of the smallest normal number and of the largest, and the
+    // smallest normal numbers themselves.
+    let (low, span) = [(124, 4), (96, 60), (62, 4), (188, 5), (0, 3)][(trial % 5) as usize];
+    let half = |rng: &mut SplitMix64| {
+        let bits = rng.next_u64() as u16;
+        let exponent = (low + rng.below(span)) as u16;
+        if rng.below(16) == 0 { bits & 0x8000 } else { (bits & 0x807f) | exponent << 7 }
+    };
+    (0..len / 2).flat_map(|_| half(rng).to_le_bytes()).collect()
+}

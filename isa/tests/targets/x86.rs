@@ -1,42 +1,21 @@
-//! The description `x86` against the processor: random and special values through the description's instruction on the
-//! oracle and through the real one, compared bit for bit.
-//!
-//! A NaN that f32 arithmetic makes is compared as a NaN only: the reference evaluator makes the one NaN 0x7fc00000, the
-//! processor the negative one or a quieted operand. Everything else, NaNs that are moved, masked or selected included, has
-//! to be the same bits.
+//! The description `x86` against the processor's AVX2 and FMA.
 
-use crate::bench::{Bench, POISON};
-use crate::native::{Kernel, Memory, Registers, run_avx2, ymm, ymm_immediate};
-use act_hlo::random::SplitMix64;
-use act_isa::{AttrVal, Isa, Oracle, Slice, load_target};
-use std::collections::BTreeSet;
+use crate::differential::{Entry, Kind, check_all, check_complete};
+use crate::native::{ymm, ymm_immediate};
+use act_isa::load_target;
 
-/// How results are compared.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Bits,
-    Arithmetic,
-}
-use Kind::{Arithmetic as ARITHMETIC, Bits as BITS};
+/// Bit for bit.
+const BITS: Kind = Kind::Bits;
+/// NaNs as NaNs.
+const ARITHMETIC: Kind = Kind::Arithmetic;
 
-/// Random operands for each instruction, shared out among the values of its computational attributes.
+/// Random operands for each instruction.
 const TRIALS: u64 = 4096;
 
-/// The instructions whose attributes are not immediates of the real one.
-fn kernels() -> Vec<(&'static str, Kind, Kernel)> {
-    vec![
+fn entries() -> Vec<Entry> {
+    let plain = [
         ("vmovups_load", BITS, ymm!("vmovups ymm8, [rsi]")),
         ("vmovups_store", BITS, ymm!("vmovups [rdx], ymm0")),
-        (
-            "vmaskmovps_load",
-            BITS,
-            ymm!("vmovq xmm15, rcx", "vpmovsxbd ymm15, xmm15", "vmaskmovps ymm8, ymm15, [rsi]"),
-        ),
-        (
-            "vmaskmovps_store",
-            BITS,
-            ymm!("vmovq xmm15, rcx", "vpmovsxbd ymm15, xmm15", "vmaskmovps [rdx], ymm15, ymm0"),
-        ),
         ("vmovaps", BITS, ymm!("vmovaps ymm8, ymm0")),
         ("vbroadcastss_load", BITS, ymm!("vbroadcastss ymm8, dword ptr [rsi]")),
         ("vbroadcastss", BITS, ymm!("vbroadcastss ymm8, xmm0")),
@@ -258,125 +237,42 @@ fn kernels() -> Vec<(&'static str, Kind, Kernel)> {
         ("vunpcklpd", BITS, ymm!("vunpcklpd ymm8, ymm0, ymm1")),
         ("vunpckhpd", BITS, ymm!("vunpckhpd ymm8, ymm0, ymm1")),
         ("vhaddps", ARITHMETIC, ymm!("vhaddps ymm8, ymm0, ymm1")),
-    ]
-}
-
-/// The instructions with an immediate.
-fn immediate_kernels() -> Vec<(&'static str, [[Kernel; 16]; 16])> {
-    vec![
-        ("vpslld", ymm_immediate!("vpslld ymm8, ymm0, {imm}")),
-        ("vpsrld", ymm_immediate!("vpsrld ymm8, ymm0, {imm}")),
-        ("vpsrad", ymm_immediate!("vpsrad ymm8, ymm0, {imm}")),
-        ("vshufps", ymm_immediate!("vshufps ymm8, ymm0, ymm1, {imm}")),
-        ("vperm2f128", ymm_immediate!("vperm2f128 ymm8, ymm0, ymm1, {imm}")),
-        ("vextractf128", ymm_immediate!("vextractf128 xmm8, ymm0, {imm}")),
-    ]
-}
-
-/// The immediate that stands for the attributes, by the SDM's encoding.
-fn immediate(name: &str, alpha: &[AttrVal]) -> usize {
-    let fields: Vec<usize> = alpha.iter().map(|a| a.as_int().unwrap() as usize).collect();
-    match (name, fields.as_slice()) {
-        ("vshufps", &[i0, i1, i2, i3]) => i0 | i1 << 2 | i2 << 4 | i3 << 6,
-        ("vperm2f128", &[low, high]) => low | high << 4,
-        (_, &[count]) => count,
-        _ => panic!("{name} has another number of attributes"),
-    }
-}
-
-/// What rcx holds: a pitch, a constant, or a byte of ones for each of n lanes.
-fn scalar(name: &str, alpha: &[AttrVal]) -> u64 {
-    match (name, alpha) {
-        ("vmaskmovps_load" | "vmaskmovps_store", &[AttrVal::Int(n)]) => u64::MAX >> (64 - 8 * n),
-        (_, &[AttrVal::Int(value)]) => value as u64,
-        (_, &[AttrVal::F32(bits)]) => u64::from(bits),
-        _ => 0,
-    }
-}
-
-/// The real instruction on the operands that the description's had; `None` without AVX2.
-fn on_processor(
-    kernel: Kernel,
-    scalar: u64,
-    inputs: &[(bool, &Vec<u8>)],
-    memory_result: Option<(usize, usize)>,
-) -> Option<Vec<u8>> {
-    let mut registers = Registers { input: [[0; 64]; 4], output: [0; 64] };
-    let (on_chip, in_memory): (Vec<_>, Vec<_>) = inputs.iter().partition(|(on_chip, _)| *on_chip);
-    for (register, (_, bytes)) in registers.input.iter_mut().zip(on_chip) {
-        register[..bytes.len()].copy_from_slice(bytes);
-    }
-    let mut result = memory_result.map(|(_, len)| vec![POISON; len]);
-    let mut memories: Vec<Vec<u8>> = in_memory.iter().map(|(_, bytes)| (*bytes).clone()).collect();
-    let mut pointers = memories.iter_mut().map(|m| m.as_mut_ptr());
-    let first = pointers.next().unwrap_or(std::ptr::null_mut());
-    let second = match (&mut result, memory_result) {
-        (Some(result), Some((offset, _))) => result[offset..].as_mut_ptr(),
-        _ => pointers.next().unwrap_or(std::ptr::null_mut()),
-    };
-    run_avx2(kernel, &mut registers, Memory { first, second, scalar })?;
-    Some(result.unwrap_or_else(|| registers.output[..32].to_vec()))
-}
-
-/// Whether the processor's bytes are the oracle's.
-fn same(kind: Kind, oracle: &[u8], processor: &[u8]) -> bool {
-    let lane = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let lanes = oracle.chunks_exact(4).zip(processor.chunks_exact(4));
-    oracle == processor
-        || (kind == ARITHMETIC
-            && lanes.into_iter().all(|(a, b)| a == b || (lane(a).is_nan() && lane(b).is_nan())))
-}
-
-fn check(bench: &Bench<'_>, name: &str, kind: Kind, kernel: impl Fn(&[AttrVal]) -> Kernel) -> bool {
-    let (id, instr) = bench.instr(name);
-    let mut rng = SplitMix64::new(u64::from(id.0) + 1);
-    let alphas = bench.alphas(&mut rng, instr, 256);
-    for trial in 0..TRIALS {
-        let alpha = &alphas[trial as usize % alphas.len()];
-        let operands = bench.operands(&mut rng, instr, alpha);
-        let expected = bench.run(&mut rng, name, alpha, &operands);
-        let on_chip = instr.inputs.iter().map(|s| matches!(s, Slice::OnChip(_)));
-        let inputs: Vec<(bool, &Vec<u8>)> = on_chip.zip(&operands).collect();
-        let in_memory = matches!(instr.outputs[0], Slice::Hbm(_));
-        let result = in_memory.then_some((expected.offset, expected.bytes.len()));
-        let Some(got) = on_processor(kernel(alpha), scalar(name, alpha), &inputs, result) else {
-            return false;
-        };
-        assert!(
-            same(kind, &expected.bytes, &got),
-            "{name} {alpha:?}\noperands {operands:02x?}\noracle    {:02x?}\nprocessor {got:02x?}",
-            expected.bytes
-        );
-    }
-    true
+    ];
+    let mut entries: Vec<Entry> =
+        plain.into_iter().map(|(name, kind, kernel)| Entry::plain(name, kind, kernel)).collect();
+    entries.extend([
+        // A byte of ones for each of n lanes.
+        Entry::scaled(
+            "vmaskmovps_load",
+            ymm!("vmovq xmm15, rcx", "vpmovsxbd ymm15, xmm15", "vmaskmovps ymm8, ymm15, [rsi]"),
+            |n| u64::MAX >> (64 - 8 * n),
+        ),
+        Entry::scaled(
+            "vmaskmovps_store",
+            ymm!("vmovq xmm15, rcx", "vpmovsxbd ymm15, xmm15", "vmaskmovps [rdx], ymm15, ymm0"),
+            |n| u64::MAX >> (64 - 8 * n),
+        ),
+        Entry::immediate("vpslld", ymm_immediate!("vpslld ymm8, ymm0, {imm}"), |f| f[0]),
+        Entry::immediate("vpsrld", ymm_immediate!("vpsrld ymm8, ymm0, {imm}"), |f| f[0]),
+        Entry::immediate("vpsrad", ymm_immediate!("vpsrad ymm8, ymm0, {imm}"), |f| f[0]),
+        Entry::immediate("vshufps", ymm_immediate!("vshufps ymm8, ymm0, ymm1, {imm}"), |f| {
+            f[0] | f[1] << 2 | f[2] << 4 | f[3] << 6
+        }),
+        Entry::immediate("vperm2f128", ymm_immediate!("vperm2f128 ymm8, ymm0, ymm1, {imm}"), |f| {
+            f[0] | f[1] << 4
+        }),
+        Entry::immediate("vextractf128", ymm_immediate!("vextractf128 xmm8, ymm0, {imm}"), |f| f[0]),
+    ]);
+    entries
 }
 
 #[test]
 fn every_instruction_does_what_the_processor_does() {
-    let isa = load_target("x86").unwrap();
-    let oracle = Oracle::new(&isa);
-    let bench = Bench::new(&isa, &oracle);
-    let mut run = true;
-    for (name, kind, kernel) in kernels() {
-        run &= check(&bench, name, kind, |_| kernel);
-    }
-    for (name, table) in immediate_kernels() {
-        run &= check(&bench, name, BITS, |alpha| {
-            let at = immediate(name, alpha);
-            table[at / 16][at % 16]
-        });
-    }
-    if !run {
-        eprintln!("skipped: this processor has no AVX2 and FMA");
-    }
+    check_all(&load_target("x86").unwrap(), &entries(), |_| TRIALS);
 }
 
 #[test]
-fn every_instruction_has_a_kernel() {
-    let isa: Isa = load_target("x86").unwrap();
-    let described: BTreeSet<&str> = isa.instrs.iter().map(|i| i.name.as_str()).collect();
-    let plain = kernels().into_iter().map(|(name, _, _)| name);
-    let tested: Vec<&str> = plain.chain(immediate_kernels().into_iter().map(|(name, _)| name)).collect();
-    assert_eq!(tested.len(), described.len(), "an instruction is listed twice");
-    assert_eq!(tested.into_iter().collect::<BTreeSet<&str>>(), described);
+fn every_instruction_is_compared() {
+    let entries = entries();
+    check_complete(&load_target("x86").unwrap(), &entries.iter().map(|e| e.name).collect::<Vec<&str>>());
 }
