@@ -21,12 +21,14 @@ pub(crate) enum Kind {
     Bf16,
 }
 
+/// The kernel and the value of rcx for computational attributes.
+type Choose = Box<dyn Fn(&[AttrVal]) -> (Native, u64)>;
+
 /// One instruction of a description and the real one.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// The kernel and the value of rcx for computational attributes.
-    pub(crate) native: Box<dyn Fn(&[AttrVal]) -> (Native, u64)>,
+    native: Choose,
 }
 
 impl Entry {
@@ -74,7 +76,7 @@ fn same(kind: Kind, oracle: &[u8], processor: &[u8]) -> bool {
 fn operands(rng: &mut SplitMix64, kind: Kind, sizes: &[usize], trial: u64) -> Vec<Vec<u8>> {
     let mut made: Vec<Vec<u8>> = Vec::new();
     for &size in sizes {
-        if kind == Kind::Bf16 && trial % 8 != 0 {
+        if kind == Kind::Bf16 && !trial.is_multiple_of(8) {
             made.push(samples::bf16_pairs(rng, size, trial));
             continue;
         }
