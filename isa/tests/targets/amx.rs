@@ -26,6 +26,8 @@ fn entries() -> Vec<Entry> {
         ("tdpbf16ps", BF16, tmm!("tdpbf16ps tmm2, tmm0, tmm1")),
         ("vmovupsz_load", BITS, zmm!("vmovups zmm8, [rsi]")),
         ("vmovupsz_store", BITS, zmm!("vmovups [rdx], zmm0")),
+        ("vmovdqu32_load", BITS, zmm!("vmovdqu32 zmm8, [rsi]")),
+        ("vmovdqu32_store", BITS, zmm!("vmovdqu32 [rdx], zmm0")),
         ("vmovaps", BITS, zmm!("vmovaps zmm8, zmm0")),
         ("vbroadcastssl", BITS, zmm!("vbroadcastss zmm8, dword ptr [rsi]")),
         ("vbroadcastss", BITS, zmm!("vbroadcastss zmm8, xmm0")),

@@ -138,6 +138,8 @@ fn moves() -> Vec<Golden> {
     vec![
         golden("vmovupsz_load", vec![], vec![register.clone()], register.clone()),
         golden("vmovupsz_store", vec![], vec![register.clone()], register.clone()),
+        golden("vmovdqu32_load", vec![], vec![register.clone()], register.clone()),
+        golden("vmovdqu32_store", vec![], vec![register.clone()], register.clone()),
         golden("vmovupsz_load_lanes", int(5), vec![register[..20].to_vec()], partial),
         golden("vmovupsz_store_lanes", int(5), vec![register.clone()], register[..20].to_vec()),
         golden("vmovaps", vec![], vec![register.clone()], register.clone()),

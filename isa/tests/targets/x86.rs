@@ -16,6 +16,8 @@ fn entries() -> Vec<Entry> {
     let plain = [
         ("vmovups_load", BITS, ymm!("vmovups ymm8, [rsi]")),
         ("vmovups_store", BITS, ymm!("vmovups [rdx], ymm0")),
+        ("vmovdqu_load", BITS, ymm!("vmovdqu ymm8, [rsi]")),
+        ("vmovdqu_store", BITS, ymm!("vmovdqu [rdx], ymm0")),
         ("vmovaps", BITS, ymm!("vmovaps ymm8, ymm0")),
         ("vbroadcastss_load", BITS, ymm!("vbroadcastss ymm8, dword ptr [rsi]")),
         ("vbroadcastss", BITS, ymm!("vbroadcastss ymm8, xmm0")),
@@ -236,6 +238,68 @@ fn entries() -> Vec<Entry> {
         ("vunpckhps", BITS, ymm!("vunpckhps ymm8, ymm0, ymm1")),
         ("vunpcklpd", BITS, ymm!("vunpcklpd ymm8, ymm0, ymm1")),
         ("vunpckhpd", BITS, ymm!("vunpckhpd ymm8, ymm0, ymm1")),
+        (
+            "row_times_matrix_s32_1",
+            BITS,
+            ymm!("vpbroadcastd ymm15, dword ptr [rsi]", "vpmulld ymm8, ymm15, [rdx]"),
+        ),
+        (
+            "row_times_matrix_s32_1_acc",
+            BITS,
+            ymm!(
+                "vpbroadcastd ymm15, dword ptr [rsi]",
+                "vpmulld ymm8, ymm15, [rdx]",
+                "vpaddd ymm8, ymm0, ymm8"
+            ),
+        ),
+        (
+            "row_times_matrix_s8_1",
+            BITS,
+            ymm!(
+                "vpmovsxbd ymm15, qword ptr [rdx]",
+                "vpbroadcastb xmm8, byte ptr [rsi]",
+                "vpmovsxbd ymm8, xmm8",
+                "vpmulld ymm8, ymm8, ymm15"
+            ),
+        ),
+        (
+            "row_times_matrix_s8_1_acc",
+            BITS,
+            ymm!(
+                "vpmovsxbd ymm15, qword ptr [rdx]",
+                "vpbroadcastb xmm8, byte ptr [rsi]",
+                "vpmovsxbd ymm8, xmm8",
+                "vpmulld ymm8, ymm8, ymm15",
+                "vpaddd ymm8, ymm0, ymm8"
+            ),
+        ),
+        (
+            "row_times_matrix_s8_2",
+            BITS,
+            ymm!(
+                "vmovq xmm15, qword ptr [rdx]",
+                "vmovq xmm8, qword ptr [rdx + rcx]",
+                "vpunpcklbw xmm15, xmm15, xmm8",
+                "vpmovsxbw ymm15, xmm15",
+                "vpbroadcastw xmm8, word ptr [rsi]",
+                "vpmovsxbw ymm8, xmm8",
+                "vpmaddwd ymm8, ymm8, ymm15"
+            ),
+        ),
+        (
+            "row_times_matrix_s8_2_acc",
+            BITS,
+            ymm!(
+                "vmovq xmm15, qword ptr [rdx]",
+                "vmovq xmm8, qword ptr [rdx + rcx]",
+                "vpunpcklbw xmm15, xmm15, xmm8",
+                "vpmovsxbw ymm15, xmm15",
+                "vpbroadcastw xmm8, word ptr [rsi]",
+                "vpmovsxbw ymm8, xmm8",
+                "vpmaddwd ymm8, ymm8, ymm15",
+                "vpaddd ymm8, ymm0, ymm8"
+            ),
+        ),
         ("vhaddps", ARITHMETIC, ymm!("vhaddps ymm8, ymm0, ymm1")),
     ];
     let mut entries: Vec<Entry> =
