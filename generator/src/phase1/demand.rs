@@ -127,7 +127,7 @@ impl Expander<'_> {
         let access = declared.access.len();
         let fits = |id: Id| {
             let shape = &self.egraph[id].data.shape;
-            shape.elem == declared.elem
+            shape.elem.bits() == declared.elem.bits()
                 && shape.rank() == access + declared.unit.len()
                 && shape.dims[access..] == declared.unit
                 && shape.dims.iter().zip(&declared.access).all(|(len, most)| (1..=*most).contains(len))

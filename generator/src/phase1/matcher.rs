@@ -31,7 +31,8 @@ pub(crate) struct Pattern {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
-    /// Input `input`, which must be available in a buffer.
+    /// Input `input`, which must be available in a buffer; the statement is the parameter or its bits as another type of
+    /// the same width.
     OnChip { input: usize, buffer: BufferId },
     /// A re-view of HBM input `input`.
     InHbm { input: usize, view: SymbolicView },
@@ -104,8 +105,9 @@ impl Matcher {
                 if usize::from(slice.buffer.0) >= isa.buffers.len() {
                     return Err(UnmatchableError::Dangling("the output"));
                 }
-                let lens = slice.len.iter().map(Polynomial::of).collect();
-                vec![Target::OnChip { root: *root, buffer: slice.buffer, lens }]
+                let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
+                let roots = std::iter::once(*root).chain(retyped(&computation.stmts, *root));
+                roots.map(|root| Target::OnChip { root, buffer: slice.buffer, lens: lens.clone() }).collect()
             }
             Slice::Hbm(window) => store_targets(instr, *root, SymbolicView::window(window)),
         };
@@ -157,6 +159,13 @@ fn forms_of(
         (OpKind::Copy, [operand]) => vec![Form::Same { operand: *operand }],
         (op, operands) => {
             let mut forms = Vec::new();
+            if let (OpKind::BitcastConvert, &[operand]) = (op, operands)
+                && before[operand].elem.bits() == stmt.elem.bits()
+            {
+                forms.extend(
+                    before[operand].forms.iter().filter(|f| matches!(f, Form::OnChip { .. })).cloned(),
+                );
+            }
             if matches!(op, OpKind::Binary(Binary::Multiply))
                 && stmt.elem == ElemType::F32
                 && let [a, b] = *operands
@@ -175,6 +184,16 @@ fn forms_of(
             forms
         }
     })
+}
+
+/// The operand of a statement that only re-types its bits, width kept.
+fn retyped(stmts: &[act_isa::Stmt], at: usize) -> Option<usize> {
+    match (&stmts[at].op, stmts[at].operands.as_slice()) {
+        (OpKind::BitcastConvert, &[operand]) if stmts[operand].elem.bits() == stmts[at].elem.bits() => {
+            Some(operand)
+        }
+        _ => None,
+    }
 }
 
 fn splat_of(pattern: &Pattern) -> Option<&SymConst> {
@@ -201,7 +220,7 @@ fn used_inputs(stmts: &[act_isa::Stmt], root: usize) -> Vec<usize> {
 }
 
 /// The statements whose value a store puts at a strided place: from the root down through movement operators. A level
-/// that can be passed without a condition is not kept.
+/// that can be passed without a condition is not kept, unless it is the same bits as another type.
 fn store_targets(instr: &Instr, root: usize, window: SymbolicView) -> Vec<Target> {
     let stmts = &instr.computation.stmts;
     let mut targets = Vec::new();
@@ -216,7 +235,8 @@ fn store_targets(instr: &Instr, root: usize, window: SymbolicView) -> Vec<Target
                 .collect(),
             _ => Vec::new(),
         };
-        if !deeper.iter().any(|(_, v): &(usize, SymbolicView)| v.side == view.side) {
+        let passed = |(_, v): &(usize, SymbolicView)| v.side == view.side;
+        if !deeper.iter().any(passed) || retyped(stmts, at).is_some() {
             targets.push(Target::Store { root: at, view });
         }
         levels.extend(deeper);

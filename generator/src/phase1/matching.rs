@@ -102,12 +102,12 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The class fills a slot of the buffer with these lengths.
+    /// The class fills a slot of the buffer with these lengths, as its own type or as the bits of another one.
     fn slot(&self, class: Id, buffer: BufferId, lens: &[Polynomial], solution: &mut Solution<'_>) -> bool {
         let shape = &self.egraph[class].data.shape;
         let buffer = self.isa.buffer(buffer);
         let access = buffer.access.len();
-        shape.elem == buffer.elem
+        shape.elem.bits() == buffer.elem.bits()
             && lens.len() == access
             && shape.rank() == access + buffer.unit.len()
             && shape.dims[access..] == buffer.unit
@@ -178,7 +178,13 @@ impl<'a> Matching<'a> {
                         continue;
                     };
                     let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
-                    if self.slot(class, *buffer, &lens, &mut next.solution) {
+                    // The slice may stand in the semantics as its own type and re-typed; it is one value.
+                    let free = match &next.inputs[*input] {
+                        None => true,
+                        Some(Bound::Class(known, _)) => *known == class,
+                        Some(_) => false,
+                    };
+                    if free && self.slot(class, *buffer, &lens, &mut next.solution) {
                         next.inputs[*input] = Some(Bound::Class(class, *buffer));
                         self.solve(matcher, goals.clone(), next, out);
                     }
