@@ -5,6 +5,8 @@
 pub mod assembly;
 pub mod constant;
 pub mod control;
+pub mod device;
+pub mod encoding;
 pub mod expr;
 pub mod model;
 pub mod oracle;
@@ -19,6 +21,8 @@ pub use assembly::{
     print_assembly, print_instr, print_operand_form, print_program,
 };
 pub use control::{ControlError, Selectable, Step, Structured, Variant};
+pub use device::{Device, LoopConstruct};
+pub use encoding::{AsmOperand, EncodeError, Encoded, Encoding, Operands};
 pub use expr::{Cond, Env, EvalExprError, Expr};
 pub use model::{
     AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, InstrId, Isa,

@@ -2,6 +2,8 @@
 //! Plain data; how the text form is parsed and checked stands elsewhere.
 
 use crate::control::Structured;
+use crate::device::Device;
+use crate::encoding::Encoding;
 use crate::expr::{Cond, Expr};
 use act_hlo::{ElemType, Literal, OpKind};
 
@@ -21,6 +23,7 @@ pub struct Isa {
     pub registers: Vec<(String, i64)>,
     /// Queues or engines that instructions occupy.
     pub units: Vec<String>,
+    pub device: Device,
     pub instrs: Vec<Instr>,
 }
 
@@ -108,6 +111,8 @@ pub struct Instr {
     pub computation: Computation,
     /// The semantics where they have control flow.
     pub structured: Option<Structured>,
+    /// What is emitted to the device, in order.
+    pub encodings: Vec<Encoding>,
 }
 
 /// Where an operand or result of an instruction lies.

@@ -41,17 +41,21 @@
 
 mod ast;
 mod check;
+mod check_encoding;
 pub mod diagnostic;
 #[cfg(test)]
 mod fuzz;
 mod lexer;
 mod lower;
 mod lower_control;
+mod lower_encoding;
 mod lower_stmt;
 mod parse_computation;
+mod parse_encoding;
 mod parse_term;
 mod parser;
 mod print_control;
+mod print_encoding;
 mod printer;
 mod recovery;
 mod released;

@@ -128,6 +128,45 @@ pub(super) struct ComputationAst {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub(super) enum EncodingAst {
+    /// opcode, funct3, funct7 and the fields of the operand words.
+    Insn {
+        numbers: Vec<Term>,
+        rs1: Vec<FieldAst>,
+        rs2: Vec<FieldAst>,
+    },
+    Text {
+        dialect: crate::encoding::Dialect,
+        text: (String, Span),
+        clobbers: Vec<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FieldAst {
+    pub value: FieldValueAst,
+    pub at: Term,
+    pub width: Term,
+    pub signed: bool,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum FieldValueAst {
+    Term(Term),
+    /// `bits(..)`
+    Bits(ConstantAst),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LoopAst {
+    pub name: Name,
+    pub host: bool,
+    pub numbers: Vec<(Name, Term)>,
+    pub texts: Vec<(Name, (String, Span))>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct InstrAst {
     pub name: Name,
     pub alpha: Vec<AttrAst>,
@@ -140,6 +179,7 @@ pub(super) struct InstrAst {
     pub unit: Option<Name>,
     pub asm: Option<(String, Span)>,
     pub computation: Option<ComputationAst>,
+    pub encodings: Vec<EncodingAst>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -161,5 +201,8 @@ pub(super) enum Item {
     Register(Name, Term),
     Const(Name, Term),
     Units(Vec<Name>),
+    Prologue(EncodingAst, Span),
+    Fence(EncodingAst, Span),
+    Loop(LoopAst),
     Instr(Box<InstrAst>),
 }

@@ -1,6 +1,7 @@
 //! What a lowered description must fulfil: types inside computations for legal attribute values, slices within their
 //! buffers, attributes that the compiler can solve, buffers that something writes.
 
+use super::check_encoding::check_fields;
 use super::diagnostic::{Diagnostic, Problem};
 use super::lower::{InstrSpans, LoweredIsa, betas};
 use super::sample::legal_alphas;
@@ -25,6 +26,7 @@ pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
         attributes(instr, spans, stateful, &mut out);
         aliased(instr, spans, &mut out);
         samples(isa, instr, spans, &mut out);
+        check_fields(isa, instr, &spans.fields, &mut out);
     }
     out
 }

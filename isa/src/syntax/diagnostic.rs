@@ -78,6 +78,8 @@ pub enum Problem {
     NestedRoot,
     #[error("parameters stand outside of `if` and `repeat`")]
     NestedParameter,
+    #[error("{0}")]
+    Encoding(String),
     #[error("this is the same slice as an earlier output; only one of them can be written")]
     SameOutput,
     #[error("no instruction writes buffer `{0}`, but one reads it")]

@@ -3,9 +3,11 @@
 use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
 use super::lower_control::{Lowered, lower_computation};
+use super::lower_encoding::{lower_encoding, lower_loop};
 use super::lower_stmt::scalar_literal;
 use super::parser::Parsed;
 use super::scope::{RESERVED, Scope};
+use crate::encoding::Operands;
 use crate::expr::{Cond, Env, Expr};
 use crate::model::{AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Hbm, HbmWindow, Instr, Isa, Slice};
 
@@ -24,6 +26,8 @@ pub(super) struct InstrSpans {
     pub cost: Span,
     pub asm: Span,
     pub stmts: Vec<Span>,
+    /// Fields of every encoding, those of rs1 first.
+    pub fields: Vec<Vec<Span>>,
 }
 
 /// What is wrong with one instruction.
@@ -46,9 +50,11 @@ pub(super) struct LoweredIsa {
 }
 
 pub(super) fn lower(items: &[Item]) -> LoweredIsa {
-    let mut lowering = Lowering { scope: Scope::default(), faulty_buffers: Vec::new(), out: empty() };
+    let mut lowering =
+        Lowering { scope: Scope::default(), faulty_buffers: Vec::new(), loops: false, out: empty() };
     lowering.declarations(items);
     for item in items {
+        lowering.device(item);
         if let Item::Instr(ast) = item
             && let Some((instr, spans)) = lowering.instr(ast)
         {
@@ -78,6 +84,8 @@ struct Lowering {
     scope: Scope,
     /// Declared, but not understood: what uses one is not judged.
     faulty_buffers: Vec<String>,
+    /// Whether a loop construct was declared.
+    loops: bool,
     out: LoweredIsa,
 }
 
@@ -134,6 +142,7 @@ impl Lowering {
                         list.push((name.text.clone(), value));
                     }
                 }
+                Item::Prologue(..) | Item::Fence(..) | Item::Loop(_) => {}
                 Item::Units(names) => {
                     for name in names {
                         if self.out.isa.units.contains(&name.text) {
@@ -171,6 +180,37 @@ impl Lowering {
                 let problem = Problem::TooMany { what, limit: MAX_ITEMS };
                 self.out.diagnostics.push(Diagnostic::error(Span::default(), problem));
             }
+        }
+    }
+
+    /// Items of the device side; they may use constants declared behind them.
+    fn device(&mut self, item: &Item) {
+        match item {
+            Item::Prologue(ast, span) | Item::Fence(ast, span) => {
+                let lowered = lower_encoding(ast, &self.scope).and_then(|(encoding, _)| {
+                    let nothing =
+                        Operands { alpha: &[], beta: &[], registers: &self.out.isa.register_values() };
+                    match encoding.evaluate(&Instr::default(), nothing) {
+                        Ok(_) => Ok(encoding),
+                        Err(error) => Err(Diagnostic::error(*span, Problem::Encoding(error.to_string()))),
+                    }
+                });
+                if let Some(encoding) = self.note(lowered) {
+                    let device = &mut self.out.isa.device;
+                    let fence = matches!(item, Item::Fence(..));
+                    if fence { &mut device.fence } else { &mut device.prologue }.push(encoding);
+                }
+            }
+            Item::Loop(ast) => {
+                if std::mem::replace(&mut self.loops, true) {
+                    self.duplicate("the loop construct", &ast.name);
+                }
+                let lowered = lower_loop(ast, &self.scope);
+                if let Some(construct) = self.note(lowered) {
+                    self.out.isa.device.loops = construct;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -320,6 +360,8 @@ impl Lowering {
         let required = ast.requires.iter().filter_map(|r| faults.keep(scope.cond(r)));
         let requires = enumerated.iter().map(|(cond, _)| cond.clone()).chain(required).collect();
         let updates = self.updates(ast, &scope, &mut faults);
+        let encodings = ast.encodings.iter().filter_map(|e| faults.keep(lower_encoding(e, &scope)));
+        let (encodings, fields): (Vec<_>, Vec<_>) = encodings.unzip();
         let cost = ast.cost.as_ref().map_or(Ok(Expr::Int(1)), |c| scope.expr(c));
         let cost = faults.keep(cost);
         let unit = faults.keep(ast.unit.as_ref().map(|name| self.unit(name)).transpose());
@@ -359,6 +401,7 @@ impl Lowering {
             asm: ast.asm.as_ref().map(|(text, _)| text.clone()).unwrap_or_default(),
             computation,
             structured,
+            encodings,
         };
         let names = |list: &[AttrAst]| list.iter().map(|a| a.name.span).collect();
         let spans = InstrSpans {
@@ -372,6 +415,7 @@ impl Lowering {
             cost: ast.cost.as_ref().map_or(ast.name.span, |c| c.span),
             asm: ast.asm.as_ref().map_or(ast.name.span, |(_, span)| *span),
             stmts: spans,
+            fields,
         };
         Some((instr, spans))
     }

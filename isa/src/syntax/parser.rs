@@ -18,9 +18,10 @@ pub(super) struct Parser {
 
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
-pub(super) const ITEMS: [&str; 8] = ["isa", "hbm", "buffer", "register", "const", "unit", "units", "instr"];
-pub(super) const PARTS: [&str; 9] =
-    ["in", "out", "require", "update", "cost", "unit", "asm", "computation", "ENTRY"];
+pub(super) const ITEMS: [&str; 11] =
+    ["isa", "hbm", "buffer", "register", "const", "unit", "units", "prologue", "fence", "loop", "instr"];
+pub(super) const PARTS: [&str; 10] =
+    ["in", "out", "require", "update", "cost", "unit", "asm", "encode", "computation", "ENTRY"];
 
 /// Sizes in bytes, by powers of two as everywhere in the TAIDL papers.
 pub(super) const SIZE_UNITS: [(&str, u64); 4] =
@@ -92,6 +93,19 @@ impl Parser {
 
     pub(super) fn peek_at(&self, ahead: usize) -> &Token {
         self.tokens.get(self.at + ahead).map_or(&Token::End, |(token, _)| token)
+    }
+
+    /// A text that is one term.
+    pub(super) fn lone_term(text: &str) -> Parsed<Term> {
+        let mut parser = Parser::new(text);
+        if let Some(fault) = parser.faults.pop() {
+            return Err(fault);
+        }
+        let term = parser.term()?;
+        match parser.peek() {
+            Token::End => Ok(term),
+            _ => parser.unexpected("the end of the expression"),
+        }
     }
 
     pub(super) fn taken_since(&self, start: usize) -> impl Iterator<Item = &Token> {
@@ -213,6 +227,16 @@ impl Parser {
                 if word == "const" { Item::Const(name, value) } else { Item::Register(name, value) }
             }
             "instr" => Item::Instr(Box::new(self.instr()?)),
+            "loop" => Item::Loop(self.loop_construct()?),
+            "prologue" | "fence" => {
+                let start = self.span();
+                if !self.eat_word("encode") {
+                    return self.unexpected("`encode`");
+                }
+                let encoding = self.encoding()?;
+                let span = start.to(self.last_span());
+                if word == "fence" { Item::Fence(encoding, span) } else { Item::Prologue(encoding, span) }
+            }
             _ => {
                 let mut names = vec![self.name("a unit's name")?];
                 while self.eat(",") {
@@ -347,6 +371,7 @@ impl Parser {
             unit: None,
             asm: None,
             computation: None,
+            encodings: Vec::new(),
         };
         if self.eat_word("alpha") {
             instr.alpha = self.attrs()?;
@@ -385,6 +410,7 @@ impl Parser {
             "in" => instr.inputs.push(self.slice()?),
             "out" => instr.outputs.push(self.slice()?),
             "require" => instr.requires.push(self.term()?),
+            "encode" => instr.encodings.push(self.encoding()?),
             "update" => {
                 let register = self.name("a register")?;
                 self.expect("=")?;
@@ -412,7 +438,7 @@ impl Parser {
     }
 
     /// One string per line of assembly.
-    fn asm(&mut self) -> Parsed<(String, Span)> {
+    pub(super) fn asm(&mut self) -> Parsed<(String, Span)> {
         let start = self.span();
         let mut lines: Vec<String> = Vec::new();
         while let Token::Str(line) = self.peek() {

@@ -39,6 +39,7 @@ impl Isa {
         if !self.units.is_empty() {
             let _ = writeln!(out, "units {}", self.units.join(", "));
         }
+        super::print_encoding::device(self, &mut out);
         for instr in &self.instrs {
             out.push('\n');
             Printer { isa: self, instr, variables: Vec::new() }.instr(&mut out);
@@ -120,7 +121,7 @@ fn attrs(attributes: &[AttrDecl], sets: &BTreeMap<usize, &[i64]>) -> String {
     attributes.iter().enumerate().map(one).collect::<Vec<String>>().join(", ")
 }
 
-fn quoted(line: &str) -> String {
+pub(super) fn quoted(line: &str) -> String {
     let escaped = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
     format!("\"{escaped}\"")
 }
@@ -159,6 +160,9 @@ impl Printer<'_> {
         if !instr.asm.is_empty() {
             let lines: Vec<String> = instr.asm.split('\n').map(quoted).collect();
             let _ = writeln!(out, "  asm {}", lines.join("\n      "));
+        }
+        for encoding in &instr.encodings {
+            let _ = writeln!(out, "  {}", self.encoding(encoding, "  "));
         }
         if let Some(structured) = &instr.structured {
             out.push_str("  computation {\n");

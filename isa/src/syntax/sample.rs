@@ -42,6 +42,36 @@ pub(super) fn legal_alphas(instr: &Instr, registers: &[i64], mutable: &BTreeSet<
     legal
 }
 
+/// Legal combinations of the ends of ranges, open ones included, and of the numbers that requirements mention.
+pub(super) fn legal_extremes(instr: &Instr, registers: &[i64], mutable: &BTreeSet<u16>) -> Vec<Vec<AttrVal>> {
+    let mentioned = mentioned_numbers(&instr.requires);
+    let mut all = vec![Vec::new()];
+    for decl in &instr.alpha {
+        let values = match decl.kind {
+            AttrKind::F32 => vec![AttrVal::F32(1f32.to_bits())],
+            AttrKind::Int { min, max } => {
+                let near = mentioned.iter().flat_map(|v| [v.saturating_sub(1), *v, v.saturating_add(1)]);
+                let mut values: Vec<i64> =
+                    [min, max].into_iter().chain(near).filter(|v| (min..=max).contains(v)).collect();
+                values.sort_unstable();
+                values.dedup();
+                // The ends are worth more than what lies between where there is too much to try.
+                if (values.len() as u128).saturating_mul(all.len() as u128) > MAX_TRIED {
+                    values = vec![min, max];
+                }
+                values.into_iter().map(AttrVal::Int).collect()
+            }
+        };
+        let with = |list: Vec<AttrVal>| {
+            values.iter().map(move |&v| [list.as_slice(), &[v]].concat()).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(with).collect();
+        all.truncate(MAX_TRIED as usize);
+    }
+    all.retain(|alpha| holds(instr, alpha, registers, mutable));
+    all
+}
+
 /// Whether no requirement over these attributes alone is violated.
 fn holds(instr: &Instr, alpha: &[AttrVal], registers: &[i64], mutable: &BTreeSet<u16>) -> bool {
     let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();

@@ -2,6 +2,7 @@
 //! rest, and what the oracle makes of it.
 
 mod control;
+mod encodings;
 mod outputs;
 mod registers;
 
