@@ -62,14 +62,33 @@ fn floats_and_integers_share_the_registers() {
     }
 }
 
-/// One parameter read as its bits and as its value: two values, of which a register holds one.
+/// An instruction that takes the bits and the value of one operand: it does not fit where they come from two.
 #[test]
 fn bits_and_value_of_an_operand_are_not_confused() {
-    let isa = load_target("x86").unwrap();
-    let hlo =
-        "ENTRY kernel { a = f32[1,8] parameter(0) b = s32[1,8] convert(a) c = s32[1,8] bitcast-convert(a)
-        ROOT r = s32[1,8] xor(b, c) }";
-    assert!(exact(&isa, hlo, Values::Full).contains(&"convert_f32_s32".to_owned()));
+    let text = "isa bits hbm memory: 1 MiB buffer v: f32[4 | 8]
+instr load beta(addr, dst) { in memory[addr :+ 32] out v[dst :+ 1] computation {
+  x = u8[32] parameter(0) a = u8[1, 8, 4] reshape(x) ROOT y = f32[1, 8] bitcast-convert(a) } }
+instr store beta(src, addr) { in v[src :+ 1] out memory[addr :+ 32] computation {
+  x = f32[1, 8] parameter(0) i = s32[1, 8] bitcast-convert(x) a = u8[1, 8, 4] bitcast-convert(i)
+  ROOT y = u8[32] reshape(a) } }
+instr load_s32 beta(addr, dst) { in memory[addr :+ 32] out v[dst :+ 1] computation {
+  x = u8[32] parameter(0) a = u8[1, 8, 4] reshape(x) i = s32[1, 8] bitcast-convert(a)
+  ROOT y = f32[1, 8] bitcast-convert(i) } }
+instr mix beta(src, dst) { in v[src :+ 1] out v[dst :+ 1] computation {
+  x = f32[1, 8] parameter(0) i = s32[1, 8] bitcast-convert(x) c = s32[1, 8] convert(x)
+  m = s32[1, 8] xor(i, c) ROOT y = f32[1, 8] bitcast-convert(m) } }";
+    let isa = Isa::parse(text, "bits").unwrap_or_else(|e| panic!("{e}"));
+    let kernel = |bits_of: &str| {
+        format!(
+            "ENTRY kernel {{ a = f32[1,8] parameter(0) b = f32[1,8] parameter(1)
+               i = s32[1,8] bitcast-convert({bits_of}) c = s32[1,8] convert(a) r = s32[1,8] xor(i, c)
+               ROOT s = s32[1,8] bitcast-convert(r) }}"
+        )
+    };
+    assert_eq!(exact(&isa, &kernel("a"), Values::Full), ["load", "mix", "store"]);
+    assert!(compile(&isa, &kernel("b"), &Options::default()).is_err());
+    let integers = kernel("b").replace("b = f32", "b = s32").replace("bitcast-convert(b)", "copy(b)");
+    assert!(compile(&isa, &integers, &Options::default()).is_err());
 }
 
 #[test]
