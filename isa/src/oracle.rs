@@ -35,6 +35,7 @@ pub struct Oracle<'a> {
     isa: &'a Isa,
     /// Whether the instruction depends on registers that some instruction changes.
     varies: Vec<bool>,
+    strict: bool,
     concrete: Mutex<ConcreteInstrs>,
 }
 
@@ -67,7 +68,14 @@ impl<'a> Oracle<'a> {
     pub fn new(isa: &'a Isa) -> Oracle<'a> {
         let mutable = isa.mutable_registers();
         let varies = isa.instrs.iter().map(|i| !i.registers_mentioned().is_disjoint(&mutable)).collect();
-        Oracle { isa, varies, concrete: Mutex::default() }
+        Oracle { isa, varies, strict: false, concrete: Mutex::default() }
+    }
+
+    /// Also finds what only happens to work: a load of bytes of main memory, by an instruction or the host, that an
+    /// instruction stored with no fence in between. On real hardware the store may still be under way.
+    #[must_use]
+    pub fn strict(self) -> Oracle<'a> {
+        Oracle { strict: true, ..self }
     }
 
     /// Runs a loop program; every result is given its size and its bytes.
@@ -208,7 +216,10 @@ impl Machine<'_> {
                 self.executed += 1;
                 Ok(())
             }
-            Program::Fence => Ok(()),
+            Program::Fence => {
+                self.results.iter_mut().chain([&mut self.scratch]).for_each(Memory::fence);
+                Ok(())
+            }
         }
     }
 
@@ -279,6 +290,15 @@ impl Machine<'_> {
         found.ok_or(FaultKind::NoSuchSegment)
     }
 
+    fn read(&self, location: &Location, window: &Window) -> Result<Vec<u8>, FaultKind> {
+        let memory = self.memory(location)?;
+        let bytes = memory.read(window)?;
+        match memory.waiting(window) {
+            Some((offset, store)) => Err(FaultKind::Unfenced { offset, store }),
+            None => Ok(bytes),
+        }
+    }
+
     fn write(&mut self, location: &Location, window: &Window, bytes: &[u8]) -> Result<(), FaultKind> {
         let memory = match location {
             Location::Buffer(buf) => self.buffers.get_mut(usize::from(buf.0)),
@@ -287,6 +307,19 @@ impl Machine<'_> {
             Location::Segment(Space::Scratch) => Some(&mut self.scratch),
         };
         memory.ok_or(FaultKind::NoSuchSegment)?.write(window, bytes)
+    }
+
+    /// Bytes of main memory now wait for a fence.
+    fn note_store(&mut self, location: &Location, window: &Window) {
+        let number = self.executed;
+        let memory = match location {
+            Location::Segment(Space::Result(k)) => self.results.get_mut(usize::from(*k)),
+            Location::Segment(Space::Scratch) => Some(&mut self.scratch),
+            Location::Segment(Space::Operand(_) | Space::Consts) | Location::Buffer(_) => None,
+        };
+        if let Some(memory) = memory {
+            memory.note_store(window, number);
+        }
     }
 
     fn location_name(&self, location: &Location) -> String {
@@ -344,7 +377,7 @@ impl Machine<'_> {
         let mut operands = Vec::with_capacity(instr.inputs.len());
         for (slice, &param) in instr.inputs.iter().zip(concrete.graph.params()) {
             let (location, window) = self.place(slice, env, &spaces)?;
-            let bytes = self.memory(&location).and_then(|memory| memory.read(&window));
+            let bytes = self.read(&location, &window);
             let bytes = bytes.map_err(|what| (self.location_name(&location), what))?;
             let value = Literal::from_bytes(concrete.graph.shape(param).clone(), bytes);
             operands.push(value.map_err(|_| (self.location_name(&location), FaultKind::Type))?);
@@ -371,6 +404,9 @@ impl Machine<'_> {
         for ((location, window), value) in places.into_iter().zip(&values) {
             self.write(&location, &window, value.bytes())
                 .map_err(|what| (self.location_name(&location), what))?;
+            if oracle.strict {
+                self.note_store(&location, &window);
+            }
         }
         for (slot, value) in updates {
             if let Some(register) = self.registers.get_mut(slot) {
@@ -487,7 +523,7 @@ impl Machine<'_> {
             Ok(Window { start, dims: view.dims.clone(), width: view.elem.bytes() })
         };
         let (source, target) = (window(self, from)?, window(self, to)?);
-        let bytes = self.memory(&Location::Segment(from.space)).and_then(|memory| memory.read(&source));
+        let bytes = self.read(&Location::Segment(from.space), &source);
         let bytes = bytes.map_err(|what| (from.space.to_string(), what))?;
         self.write(&Location::Segment(to.space), &target, &bytes)
             .map_err(|what| (to.space.to_string(), what))?;

@@ -18,26 +18,7 @@
 //! }
 //! ```
 //!
-//! ```text
-//! file        = { item [";"] }
-//! item        = "isa" name | "hbm" name ":" size ["align" term]
-//!             | "buffer" name ":" elem "[" terms ["|" terms] "]" ["align" "(" terms ")"]
-//!             | "register" name "=" term | "const" name "=" term | ("unit" | "units") name {"," name}
-//!             | "instr" name ["alpha" attrs] ["beta" attrs] "{" { part [";"] } "}"
-//! attrs       = "(" [ name [":" ("f32" | term ".." [term])] {"," ..} ] ")"       both ends inclusive
-//! part        = "in" slice | "out" slice | "require" term | "cost" term | "unit" name | "asm" string {string}
-//!             | "computation" ["ENTRY" name] block | "ENTRY" name block
-//! slice       = name "[" term ":+" term {"," ..} "]"                             a box, or bytes of main memory
-//!             | name "[" term ";" term ["by" term] {"," ..} "]"                  a strided window of main memory
-//! block       = "{" { ["ROOT"] name "=" elem "[" terms "]" op "(" args ")" {"," option} [";"] }
-//!                   ["return" name {"," name}] "}"
-//! option      = name "=" ( term | "{" terms "}" | "{" "[" term ":" term [":" term] "]" {"," ..} "}" )
-//! term        = or, and, not, < <= > >= == != (chains hold pairwise), in {..}, << >>, + -, * / %, - sign,
-//!               min(..), max(..), ceildiv(a, b), names, numbers, (term), `term`
-//! ```
-//! Names may carry HLO's `%` and released TAIDL's `@c.`, `@a.`, `@s.`; comments start with `//` or `#` (in backticks
-//! `//` is division, which floors like `/`). In a requirement an address of main memory stands for its offset within
-//! its segment (an operand, a result, the scratch). A constant with dimensions is a splat of a scalar or a list in braces.
+//! The grammar and the meaning of every construct stand in `TAIDL.md` beside this crate's sources.
 
 mod ast;
 mod check;
@@ -58,6 +39,8 @@ mod print_control;
 mod print_encoding;
 mod printer;
 mod recovery;
+#[cfg(test)]
+mod reference;
 mod released;
 mod sample;
 mod scope;

@@ -42,6 +42,8 @@ pub enum FaultKind {
     Misaligned { start: i64, align: u64 },
     #[error("byte {offset} is read but was never written")]
     Uninitialised { offset: u64 },
+    #[error("byte {offset} is read, but no fence follows its store by instruction {store}")]
+    Unfenced { offset: u64, store: u64 },
     #[error("is read-only")]
     ReadOnly,
     #[error("the window written overlaps itself")]

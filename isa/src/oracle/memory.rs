@@ -13,23 +13,26 @@ const MAX_BYTES: u64 = 1 << 32;
 pub(super) struct Memory {
     data: Vec<u8>,
     written: Vec<bool>,
+    /// For every byte, 1 plus the number of the instruction that stored it since the last fence, else 0; empty until
+    /// one is noted.
+    stored: Vec<u64>,
 }
 
 impl Memory {
     pub(super) fn poisoned(bytes: u64) -> Memory {
         let bytes = bytes as usize;
-        Memory { data: vec![POISON; bytes], written: vec![false; bytes] }
+        Memory { data: vec![POISON; bytes], written: vec![false; bytes], stored: Vec::new() }
     }
 
     /// Every element holds `value`.
     pub(super) fn filled(bytes: u64, value: &[u8]) -> Memory {
         let data: Vec<u8> = value.iter().copied().cycle().take(bytes as usize).collect();
         let written = vec![true; data.len()];
-        Memory { data, written }
+        Memory { data, written, stored: Vec::new() }
     }
 
     pub(super) fn known(data: &[u8]) -> Memory {
-        Memory { data: data.to_vec(), written: vec![true; data.len()] }
+        Memory { data: data.to_vec(), written: vec![true; data.len()], stored: Vec::new() }
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -67,6 +70,37 @@ impl Memory {
             Some(offset) => Err(FaultKind::Uninitialised { offset }),
             None => Ok(out),
         }
+    }
+
+    /// Notes that instruction `number` stored the window, which lies inside.
+    pub(super) fn note_store(&mut self, window: &Window, number: u64) {
+        self.stored.resize(self.data.len(), 0);
+        let stored = &mut self.stored;
+        window.for_each_start(|at| {
+            let bytes = at as usize..at as usize + window.width as usize;
+            if let Some(bytes) = stored.get_mut(bytes) {
+                bytes.fill(number.saturating_add(1));
+            }
+        });
+    }
+
+    /// All stores so far are complete.
+    pub(super) fn fence(&mut self) {
+        self.stored.clear();
+    }
+
+    /// A byte of the window that waits for a fence, and the instruction that stored it. The window lies inside.
+    pub(super) fn waiting(&self, window: &Window) -> Option<(u64, u64)> {
+        let mut found = None;
+        if !self.stored.is_empty() {
+            window.for_each_start(|at| {
+                for byte in at as usize..at as usize + window.width as usize {
+                    let number = self.stored.get(byte).and_then(|n| n.checked_sub(1));
+                    found = found.or(number.map(|number| (byte as u64, number)));
+                }
+            });
+        }
+        found
     }
 
     /// Writes dense row-major elements; `values` fills the window.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Operators that are neither unary nor binary elementwise.
-const STRUCTURED: [&str; 23] = [
+pub(super) const STRUCTURED: [&str; 23] = [
     "parameter",
     "constant",
     "iota",

@@ -3,6 +3,7 @@
 
 mod control;
 mod encodings;
+mod hazards;
 mod outputs;
 mod registers;
 
