@@ -7,8 +7,12 @@ use std::path::Path;
 /// (name, text) of every known target, sorted by name.
 const TARGETS: &[(&str, &str)] = &[
     ("amx", include_str!("../targets/amx.taidl")),
+    ("eva", include_str!("../targets/eva.taidl")),
+    ("feather", include_str!("../targets/feather.taidl")),
     ("gemmini", include_str!("../targets/gemmini.taidl")),
+    ("gemmini_plus", include_str!("../targets/gemmini_plus.taidl")),
     ("h_qkv", include_str!("../targets/h_qkv.taidl")),
+    ("tpu_v1", include_str!("../targets/tpu_v1.taidl")),
     ("trainium", include_str!("../targets/trainium.taidl")),
     ("x86", include_str!("../targets/x86.taidl")),
 ];
