@@ -2,14 +2,18 @@
 //! values worked out by hand from the vendor's definition, and the processor's own instruction where there is one.
 
 #[cfg(target_arch = "x86_64")]
+#[cfg(target_arch = "x86_64")]
 mod amx;
 mod amx_golden;
 mod bench;
 #[cfg(target_arch = "x86_64")]
 mod differential;
+mod gemmini;
 mod golden;
+mod h_qkv;
 #[cfg(target_arch = "x86_64")]
 mod native;
 mod samples;
-#[cfg(target_arch = "x86_64")]
+mod stage;
+mod tpu_v1;
 mod x86;
