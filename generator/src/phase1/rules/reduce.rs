@@ -45,6 +45,15 @@ pub(crate) static RULES: &[Rule] = &[
         rewrite: of_reshape,
     },
     Rule {
+        name: "red-kept",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "red[D](x) => rs(rs'(red[D](x))), rs' to the rank of x with size 1 in place of D: instructions that \
+                    keep the reduced dimension",
+        useful: keeps_reduced,
+        rewrite: kept,
+    },
+    Rule {
         name: "red-narrow",
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
@@ -64,6 +73,10 @@ pub(crate) static RULES: &[Rule] = &[
 
 fn has_reduce(vocabulary: &Vocabulary) -> bool {
     Binary::ALL.iter().any(|b| vocabulary.names(&format!("reduce {}", b.name())))
+}
+
+fn keeps_reduced(vocabulary: &Vocabulary) -> bool {
+    has_reduce(vocabulary) && vocabulary.names("reshape")
 }
 
 /// (dims, combiner, operand, initial value) of a reduce node.
@@ -148,6 +161,13 @@ fn of_reshape(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
         let reduced = cx.class(n.operands[0]).reduce(combiner, &[a[at]], cx.class(init));
         out.push(reduced.reshape(&node.shape().dims));
     }
+}
+
+fn kept(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let Some((dims, _, x, _)) = parts(node) else { return };
+    let with_ones = |(d, &len): (usize, &u64)| if dims.contains(&d) { 1 } else { len };
+    let lens: Vec<u64> = cx.shape(x).dims.iter().enumerate().map(with_ones).collect();
+    out.push(cx.class(class).reshape(&lens).reshape(&node.shape().dims));
 }
 
 /// Combiners over narrow floats that are defined by the wide type: sums round once, the others never.

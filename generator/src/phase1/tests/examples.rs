@@ -305,7 +305,9 @@ fn build(rule: &str, d: &mut Draw) {
         | "dot-split-k"
         | "split-to-instruction"
         | "add-assoc-product" => product(rule, d),
-        "red-degenerate" | "red-T" | "T-red" | "red-rs" | "red-narrow" | "red-widen" => reduction(rule, d),
+        "red-degenerate" | "red-T" | "T-red" | "red-rs" | "red-kept" | "red-narrow" | "red-widen" => {
+            reduction(rule, d);
+        }
         "clamp-min-max" | "min-max-clamp" | "max-min-clamp" | "max-const-fold" | "monotone-max"
         | "clamp-straddle" => order(rule, d, &dims),
         "mul-recip" | "div-bcast" | "softmax-shift" => quotient(rule, d),
