@@ -2,7 +2,7 @@
 //! moves rows, the array sums in s32 and wraps, a store from the accumulator converts to f32, multiplies by the scale,
 //! rounds to the nearest even integer, saturates to s8 and applies relu last.
 
-use crate::stage::{Bytes, POISON, Stage, assert_all_ran, chip, float, i32s, int, operand, refused, result};
+use crate::stage::{LittleEndian, POISON, Stage, assert_all_ran, chip, float, i32s, int, operand, refused, result};
 use act_hlo::random::SplitMix64;
 use act_isa::{FaultKind, Isa, Oracle, load_target};
 

@@ -1,7 +1,7 @@
 //! h_qkv: bf16 rows of 64 between main memory and two buffers, a 64 x 64 x 64 product, a softmax without maximum. Expected
 //! values by plain loops over f32 with one rounding to bf16 where the paper's semantics have a bf16 value.
 
-use crate::stage::{Bytes, POISON, Stage, assert_all_ran, chip, int, operand, refused, result};
+use crate::stage::{LittleEndian, POISON, Stage, assert_all_ran, chip, int, operand, refused, result};
 use act_isa::{FaultKind, Oracle, load_target};
 use half::bf16;
 

@@ -48,20 +48,20 @@ pub(crate) fn result(at: i64) -> BetaVal {
 }
 
 /// Little-endian bytes of numbers.
-pub(crate) trait Bytes {
+pub(crate) trait LittleEndian {
     fn little_endian(&self) -> Vec<u8>;
 }
 
-macro_rules! bytes_of {
+macro_rules! little_endian {
     ($($ty:ty),*) => { $(
-        impl Bytes for [$ty] {
+        impl LittleEndian for [$ty] {
             fn little_endian(&self) -> Vec<u8> {
                 self.iter().flat_map(|v| v.to_le_bytes()).collect()
             }
         }
     )* };
 }
-bytes_of!(u8, i8, i16, i32, f32, half::bf16, half::f16);
+little_endian!(u8, i8, i16, i32, f32, half::bf16, half::f16);
 
 pub(crate) fn f32s(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

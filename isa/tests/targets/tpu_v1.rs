@@ -1,7 +1,7 @@
 //! tpu_v1, from section 2 of Jouppi et al. 2017: rows of 256 bytes, products with a 256 x 256 tile summed in 32 bits, a
 //! queue of four weight tiles from which the oldest enters the array.
 
-use crate::stage::{Bytes, Stage, assert_all_ran, chip, i32s, int, operand, refused, result};
+use crate::stage::{LittleEndian, Stage, assert_all_ran, chip, i32s, int, operand, refused, result};
 use act_isa::{FaultKind, Oracle, load_target};
 
 const ROW: usize = 256;
