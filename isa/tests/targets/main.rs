@@ -2,7 +2,6 @@
 //! values worked out by hand from the vendor's definition, and the processor's own instruction where there is one.
 
 #[cfg(target_arch = "x86_64")]
-#[cfg(target_arch = "x86_64")]
 mod amx;
 mod amx_golden;
 mod bench;
@@ -16,4 +15,6 @@ mod native;
 mod samples;
 mod stage;
 mod tpu_v1;
+mod trainium;
+#[cfg(target_arch = "x86_64")]
 mod x86;
