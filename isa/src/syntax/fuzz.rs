@@ -88,6 +88,12 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
+/// Short targets, and the examples of the language reference, which use everything.
+fn sources() -> Vec<&'static str> {
+    let targets = crate::targets().iter().map(|(_, text)| *text).filter(|text| text.len() < 20_000);
+    targets.chain(super::reference::blocks("taidl")).collect()
+}
+
 fn border(text: &str, at: usize) -> usize {
     let mut at = at % (text.len() + 1);
     while !text.is_char_boundary(at) {
@@ -172,8 +178,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn changed_descriptions_are_judged(which in 0..2usize, edits in vec(edit(), 1..4)) {
-        let mut text = crate::targets()[which].1.to_owned();
+    fn changed_descriptions_are_judged(which in any::<prop::sample::Index>(), edits in vec(edit(), 1..4)) {
+        let mut text = which.get(&sources()).to_string();
         edits.iter().for_each(|edit| apply(&mut text, edit));
         check(&text)?;
     }

@@ -8,7 +8,7 @@ use act_hlo::{Binary, ElemType, Unary};
 const REFERENCE: &str = include_str!("../../TAIDL.md");
 
 /// Blocks marked with `language`.
-fn blocks(language: &str) -> Vec<&'static str> {
+pub(super) fn blocks(language: &str) -> Vec<&'static str> {
     let opening = format!("```{language}\n");
     REFERENCE.split(opening.as_str()).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }

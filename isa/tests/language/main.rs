@@ -6,6 +6,7 @@ mod encodings;
 mod hazards;
 mod outputs;
 mod registers;
+mod requirements;
 
 use act_isa::{Isa, Machine, Program, parse_assembly};
 
