@@ -1,7 +1,9 @@
 //! No text makes the front end panic, and what parses prints to itself.
 
 use super::{lower, parser};
-use crate::expr::{Cond, Expr, Relation};
+use crate::AttrVal;
+use crate::encoding::{Dialect, Encoding, Field, FieldValue, Insn, Piece, Template};
+use crate::expr::{Cond, Env, Expr, Relation};
 use crate::{Isa, load_target};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -174,6 +176,77 @@ fn cond() -> impl Strategy<Value = Cond> {
     })
 }
 
+/// Encodings of every kind with these values in them.
+fn encodings(values: &[Expr], signed: bool) -> Vec<Encoding> {
+    let field = |(k, e): (usize, &Expr)| {
+        let value = FieldValue::Int(e.clone());
+        Field { value, at: 20 * k as u8, width: 20, signed }
+    };
+    let fields: Vec<Field> = values.iter().enumerate().map(field).collect();
+    let bits = Field { value: FieldValue::F32(0xc020_0001), at: 32, width: 32, signed: false };
+    let insn = Insn { opcode: 0x7b, funct3: 7, funct7: 1, rs1: fields, rs2: vec![bits] };
+    let holes = values.iter().flat_map(|e| {
+        let hole = if signed { Piece::InRegister(e.clone()) } else { Piece::Value(e.clone()) };
+        [Piece::Text("%zmm{k1} \"$\" ".to_owned()), hole]
+    });
+    let text = Template(holes.chain([Piece::Text("\n}".to_owned())]).collect());
+    let clobbers = if signed { vec!["memory".to_owned()] } else { Vec::new() };
+    let kind = |dialect| Encoding::Text { dialect, text: text.clone(), clobbers: clobbers.clone() };
+    vec![Encoding::Insn(insn), kind(Dialect::X86), kind(Dialect::Riscv), kind(Dialect::Call)]
+}
+
+/// A step of a random block: values are `v0` .. `v3`, known from the start.
+#[derive(Clone, Debug)]
+enum RandomStep {
+    Assign(usize, usize),
+    If(i64, Vec<RandomStep>, Vec<RandomStep>),
+    Repeat(u8, Vec<RandomStep>),
+}
+
+fn steps() -> impl Strategy<Value = Vec<RandomStep>> {
+    let leaf = (0..4usize, 0..4usize).prop_map(|(to, from)| RandomStep::Assign(to, from));
+    let step = leaf.prop_recursive(3, 24, 3, |inner| {
+        let block = || vec(inner.clone(), 0..3);
+        prop_oneof![
+            (0..4i64, block(), block()).prop_map(|(n, a, b)| RandomStep::If(n, a, b)),
+            (0..3u8, block()).prop_map(|(n, body)| RandomStep::Repeat(n, body)),
+        ]
+    });
+    vec(step, 0..4)
+}
+
+/// The block's text; `values` are what the four names hold when `n` is 2, as the text says.
+fn write(steps: &[RandomStep], depth: usize, values: &mut [i32; 4], live: bool, out: &mut String) {
+    let mut assigned = Vec::new();
+    for step in steps {
+        match step {
+            RandomStep::Assign(to, from) if !assigned.contains(to) && depth > 0 => {
+                assigned.push(*to);
+                out.push_str(&format!("v{to} = s32[1] add(v{from}, one)\n"));
+                if live {
+                    values[*to] = values[*from] + 1;
+                }
+            }
+            RandomStep::Assign(..) => {}
+            RandomStep::If(bound, then, otherwise) => {
+                out.push_str(&format!("if n > {bound} {{\n"));
+                write(then, depth + 1, values, live && 2 > *bound, out);
+                out.push_str("} else {\n");
+                write(otherwise, depth + 1, values, live && 2 <= *bound, out);
+                out.push_str("}\n");
+            }
+            RandomStep::Repeat(times, body) => {
+                out.push_str(&format!("repeat i{depth}_ in {times} {{\n"));
+                write(body, depth + 1, values, live && *times > 0, out);
+                for _ in 1..*times {
+                    write(body, depth + 1, values, live, &mut String::new());
+                }
+                out.push_str("}\n");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -197,6 +270,41 @@ proptest! {
     }
 
     #[test]
+    fn control_flow_keeps_its_shape_and_its_meaning(steps in steps()) {
+        let mut values = [10, 20, 30, 40];
+        let mut body = String::new();
+        write(&steps, 0, &mut values, true, &mut body);
+        let start: String = (0..4).map(|k| format!("v{k} = s32[1] constant(n + {})\n", 10 * k + 8)).collect();
+        let text = format!(
+            "isa t hbm d0: 64 buffer b: s32[4 | ]
+             instr x alpha(n: 0..4) beta(at) {{ out b[at :+ 4] computation {{
+               one = s32[1] constant(1)
+               {start}{body}return y }} }}"
+        );
+        let text = text.replace("return y", "y = s32[4] concatenate(v0, v1, v2, v3), dimensions={0} return y");
+        let isa = Isa::parse(&text, "random").map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let again = Isa::parse(&isa.print(), "printed").ok();
+        prop_assert_eq!(again.as_ref(), Some(&isa), "{}", isa.print());
+        let graph = isa.instrs[0].instantiate(&isa, &[AttrVal::Int(2)]).expect("n is legal");
+        let results = act_hlo::eval(&graph, &[]).expect("integers add");
+        let expected: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        prop_assert_eq!(results[0].bytes(), expected.as_slice(), "{}", text);
+        // Of the paths that a compiler is offered, one is taken, and it means the same.
+        if let Ok(variants) = isa.variants(crate::InstrId(0)) {
+            let env = Env { alpha: &[Some(2)], ..Env::default() };
+            let taken = variants.iter().filter(|v| v.conditions.iter().all(|c| c.eval(env) == Ok(true)));
+            let taken: Vec<_> = taken.collect();
+            prop_assert_eq!(taken.len(), 1);
+            let mut flat = isa.clone();
+            flat.instrs[0].structured = None;
+            flat.instrs[0].computation = taken[0].computation.clone();
+            let graph = flat.instrs[0].instantiate(&flat, &[AttrVal::Int(2)]).expect("n is legal");
+            let results = act_hlo::eval(&graph, &[]).expect("integers add");
+            prop_assert_eq!(results[0].bytes(), expected.as_slice(), "{}", text);
+        }
+    }
+
+    #[test]
     fn expressions_keep_their_shape(
         cost in expr(),
         requires in vec(cond(), 0..3),
@@ -211,6 +319,7 @@ proptest! {
         isa.buffers[0].init = init.and_then(|_| zero.ok());
         isa.buffers[0].nospill = nospill;
         isa.buffers[0].align = vec![align];
+        isa.instrs[0].encodings = encodings(&updates, nospill);
         isa.instrs[0].updates = (0..).zip(updates).collect();
         let mut requires = requires;
         if let Some((&min, &max)) = set.iter().min().zip(set.iter().max()) {
