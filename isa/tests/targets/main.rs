@@ -7,6 +7,7 @@ mod amx_golden;
 mod bench;
 #[cfg(target_arch = "x86_64")]
 mod differential;
+mod encodings;
 mod gemmini;
 mod golden;
 mod h_qkv;
