@@ -79,6 +79,8 @@ pub struct TiledKernel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
     Seq(Vec<Program>),
+    /// `parallel`: the iterations may run in any order, or at the same time each on a copy of the on-chip state at the
+    /// loop's begin; what they leave on chip is not read after the loop.
     For {
         iv: LoopId,
         trip: u64,

@@ -44,8 +44,6 @@ impl<'a> Hoister<'a> {
             written_spaces(self.isa, &body, &mut written);
             self.hoist(&mut body, iv, &written, &mut Vec::new(), &mut before);
         }
-        // Iterations that read a panel loaded before the loop need one memory.
-        let parallel = parallel && before.is_empty();
         let parts = match *body {
             Program::Seq(parts) => parts,
             other => vec![other],
