@@ -130,7 +130,7 @@ impl Kernel for Evaluated {
         }
         let instructions = BTreeMap::from([("evaluate".to_owned(), 1)]);
         let bytes_moved = args.iter().chain(results).map(|b| b.size as u64).sum();
-        Ok(RunRecord { instructions, bytes_moved, cycles: None })
+        Ok(RunRecord { instructions, bytes_moved, ..RunRecord::default() })
     }
 
     fn serialize(&self) -> Vec<u8> {

@@ -22,6 +22,8 @@ pub struct CompileContext {
     pub client: Arc<ClientState>,
     /// Kernels that the program will call, by key.
     pub kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+    /// The module's name, once it has been seen.
+    pub module: String,
 }
 
 thread_local! {
@@ -34,7 +36,7 @@ struct UnderWay;
 
 impl UnderWay {
     fn begin(client: Arc<ClientState>) -> UnderWay {
-        let context = CompileContext { client, kernels: BTreeMap::new() };
+        let context = CompileContext { client, kernels: BTreeMap::new(), module: String::new() };
         UNDER_WAY.with_borrow_mut(|under_way| under_way.push(context));
         UnderWay
     }
@@ -68,8 +70,9 @@ fn compile(
 ) -> Result<Arc<ExecutableState>, Failure> {
     let under_way = UnderWay::begin(Arc::clone(&client));
     forward()?;
-    let kernels = under_way.end().map(|context| context.kernels).unwrap_or_default();
-    Ok(Arc::new(ExecutableState::new(client, kernels)))
+    let (kernels, module) =
+        under_way.end().map(|context| (context.kernels, context.module)).unwrap_or_default();
+    Ok(Arc::new(ExecutableState::new(client, kernels, &module)))
 }
 
 /// The bytes of a program.

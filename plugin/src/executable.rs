@@ -18,6 +18,7 @@ use crate::hook::{Call, Hook};
 use crate::kernel::{self, RegisteredKernel};
 use crate::loaded_executable;
 use crate::object_table::ObjectTable;
+use crate::records::{self, ExecutableNumber};
 
 /// What we remember of an executable, loaded or not.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct ExecutableState {
     pub(crate) client: Arc<ClientState>,
     /// The kernels that it calls, by key; they live as long as an executable that calls them.
     pub(crate) kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+    /// Its place in the records; `None` when it calls no kernel.
+    pub(crate) number: Option<ExecutableNumber>,
     fingerprint: OnceLock<String>,
     /// The bytes that it was loaded from. XLA writes out a loaded executable without its code.
     loaded_from: Option<Vec<u8>>,
@@ -34,8 +37,11 @@ impl ExecutableState {
     pub(crate) fn new(
         client: Arc<ClientState>,
         kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+        module: &str,
     ) -> ExecutableState {
-        ExecutableState { client, kernels, fingerprint: OnceLock::new(), loaded_from: None }
+        let number = (!kernels.is_empty())
+            .then(|| records::executable_made(module, kernels.keys().cloned().collect()));
+        ExecutableState { client, kernels, number, fingerprint: OnceLock::new(), loaded_from: None }
     }
 
     /// The fingerprint that the inner library gives the program, extended by all that decides what it was
@@ -43,7 +49,11 @@ impl ExecutableState {
     pub(crate) fn fingerprint(&self, inner: &str) -> &str {
         self.fingerprint.get_or_init(|| {
             let kernels: String = self.kernels.keys().flat_map(|key| [";", key]).collect();
-            format!("{inner};{}{kernels}", self.client.fingerprint())
+            let text = format!("{inner};{}{kernels}", self.client.fingerprint());
+            if let Some(number) = self.number {
+                records::executable_fingerprint(number, &text);
+            }
+            text
         })
     }
 }
@@ -185,7 +195,7 @@ impl Hook for DeserializeAndLoad {
         let outcome = call.forward();
         (call.serialized_executable, call.serialized_executable_size) = given;
         outcome?;
-        let mut state = ExecutableState::new(client, kernels);
+        let mut state = ExecutableState::new(client, kernels, "");
         state.loaded_from = Some(bytes.to_vec());
         let state = Arc::new(state);
         loaded_executable::remember(call.loaded_executable, state);

@@ -113,13 +113,13 @@ fn execute_with_kernels(
     call: &mut Call<LoadedExecutableExecuteArgs>,
     state: &Arc<ExecutableState>,
 ) -> Result<(), Failure> {
-    records::begin_execution();
+    let execution = state.number.map(|number| Arc::new(records::begin_execution(number)));
     if !call.device_complete_events.is_null() {
         call.forward()?;
         // SAFETY: the framework made room for this many events, which the call has filled in.
         let events = unsafe { std::slice::from_raw_parts(call.device_complete_events, call.num_devices) };
         for &event in events {
-            keep_until_ready(event, state, false);
+            keep_until_ready(event, state, execution.clone(), false);
         }
         return Ok(());
     }
@@ -129,7 +129,7 @@ fn execute_with_kernels(
     call.device_complete_events = std::ptr::null_mut();
     outcome?;
     for event in events {
-        keep_until_ready(event, state, true);
+        keep_until_ready(event, state, execution.clone(), true);
     }
     Ok(())
 }
@@ -137,14 +137,21 @@ fn execute_with_kernels(
 /// What is kept until an event is ready.
 struct Kept {
     state: Arc<ExecutableState>,
+    /// Over when the last device has finished.
+    execution: Option<Arc<records::Execution>>,
     /// To be destroyed when it is ready, if it is ours.
     own_event: Option<*mut Event>,
 }
 
 /// Keeps `state` until `event` is ready, and if the event is ours, destroys it then.
-fn keep_until_ready(event: *mut Event, state: &Arc<ExecutableState>, own: bool) {
+fn keep_until_ready(
+    event: *mut Event,
+    state: &Arc<ExecutableState>,
+    execution: Option<Arc<records::Execution>>,
+    own: bool,
+) {
     let Some(inner) = inner::loaded() else { return };
-    let kept = Box::new(Kept { state: Arc::clone(state), own_event: own.then_some(event) });
+    let kept = Box::new(Kept { state: Arc::clone(state), execution, own_event: own.then_some(event) });
     let mut args = EventOnReadyArgs::new();
     args.event = event;
     args.callback = Some(ready);
@@ -179,6 +186,7 @@ unsafe extern "C" fn ready(error: *mut Error, user_arg: *mut c_void) {
             // SAFETY: ours, and ready.
             unsafe { inner.api.call(&mut args) };
         }
+        drop(kept.execution);
         drop(kept.state);
         Ok(())
     });

@@ -83,6 +83,12 @@ pub extern "C" fn act_last_run_json() -> *mut c_char {
     text(records::last_execution_json)
 }
 
+/// The programs that call the device, each with its counters over all executions: a JSON list.
+#[unsafe(no_mangle)]
+pub extern "C" fn act_executables_json() -> *mut c_char {
+    text(|| Some(records::executables_json()))
+}
+
 /// The library's state, a JSON object: `version`, `build_id`, and about XLA's library, null while it is not
 /// loaded, `xla_plugin` (its path), `xla_plugin_api` (its version) and `host_only` (null, or why nothing can
 /// be offloaded with it).

@@ -61,6 +61,7 @@ fn nothing_but_the_interface_is_exported() {
         "GetPjrtApi",
         // What the C++ of crate cp_sat calls in place of OR-Tools.
         "act_cp_sat_solve",
+        "act_executables_json",
         "act_ffi_register",
         "act_last_run_json",
         "act_python_callback_set",

@@ -10,7 +10,7 @@ from typing import Any
 
 from act_pjrt import _library
 
-__all__ = ["is_act", "last_run", "library_path", "regions"]
+__all__ = ["executables", "is_act", "last_run", "library_path", "regions", "runs_of"]
 
 
 def library_path() -> str:
@@ -35,6 +35,32 @@ def regions() -> list[dict[str, Any]]:
 
 
 def last_run() -> dict[str, Any] | None:
-    """Counters of the most recent execution that reached a device, or None when there was none."""
+    """Counters of the most recent execution that reached a device, or None when there was none.
+
+    ``total`` sums up all kernels, ``kernels`` has each by its key, with the number of its ``runs``. Each
+    holds ``instructions`` by name, ``bytes`` moved by source and destination memory, ``host_copy_bytes``,
+    ``bytes_moved`` (all of them), modelled ``cycles`` and ``unit_cycles`` by queue or engine, and
+    ``peak_bytes``, the most of each buffer that was in use.
+    """
     counters: dict[str, Any] | None = _library.query("act_last_run_json")
     return counters
+
+
+def executables() -> list[dict[str, Any]]:
+    """Every compiled program that calls a device, in the order of compilation.
+
+    Each entry has ``executable`` (its number), ``module``, ``fingerprint`` (once asked for), ``executions``
+    and, over all of them, ``total`` and ``kernels`` as in :func:`last_run`.
+    """
+    found: list[dict[str, Any]] = _library.query("act_executables_json")
+    return found
+
+
+def runs_of(compiled: Any) -> dict[str, Any] | None:
+    """The entry of :func:`executables` for a compiled function of JAX (``jax.jit(f).lower(x).compile()``).
+
+    None when it calls no device.
+    """
+    wanted = compiled.runtime_executable().fingerprint
+    text = wanted.decode() if isinstance(wanted, bytes) else wanted
+    return next((entry for entry in reversed(executables()) if entry["fingerprint"] == text), None)

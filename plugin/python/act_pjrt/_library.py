@@ -81,6 +81,7 @@ def load() -> ctypes.CDLL:
     library.act_python_callback_set.restype = ctypes.c_void_p
     library.act_regions_json.restype = ctypes.c_void_p
     library.act_last_run_json.restype = ctypes.c_void_p
+    library.act_executables_json.restype = ctypes.c_void_p
     library.act_string_free.argtypes = [ctypes.c_void_p]
     library.act_string_free.restype = None
     return library

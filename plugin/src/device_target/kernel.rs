@@ -7,6 +7,7 @@ use act_isa::{Counters, Isa};
 use act_stitch::simulate::Executable;
 use act_stitch::stitched::StitchedModule;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A kernel and what is needed to make it again.
@@ -90,8 +91,12 @@ impl Kernel for DeviceKernel {
 fn record(counters: &Counters) -> RunRecord {
     RunRecord {
         instructions: counters.instructions.clone(),
+        bytes: counters.bytes.clone(),
+        host_copy_bytes: counters.host_copy_bytes,
         bytes_moved: counters.bytes.values().flat_map(|to| to.values()).sum::<u64>()
             + counters.host_copy_bytes,
         cycles: Some(counters.cycles),
+        unit_cycles: counters.unit_cycles.clone(),
+        peak_bytes: BTreeMap::new(),
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>>
         }
     }
     if let Some(target) = target {
+        context.module = module.name().to_owned();
         let report = target.offload.offload(&mut module, context);
         changed |= report.changed;
         for region in report.regions {

@@ -86,7 +86,12 @@ impl Kernel for Negate {
                 result.data.cast::<f32>().add(i).write(-x);
             }
         }
-        Ok(RunRecord { instructions: [("neg".to_owned(), 4)].into(), bytes_moved: 32, cycles: Some(8) })
+        Ok(RunRecord {
+            instructions: [("neg".to_owned(), 4)].into(),
+            bytes_moved: 32,
+            cycles: Some(8),
+            ..RunRecord::default()
+        })
     }
 
     fn serialize(&self) -> Vec<u8> {
