@@ -16,6 +16,7 @@ const OWN_OPTIONS: &[(&str, &str)] = &[
     ("log", "ACT_LOG"),
     ("numerics", "ACT_NUMERICS"),
     ("alloc", "ACT_ALLOC"),
+    ("strict", "ACT_STRICT"),
     ("verify", "ACT_VERIFY"),
     ("xla_plugin", "ACT_XLA_PLUGIN"),
 ];
@@ -58,6 +59,8 @@ pub struct Options {
     pub numerics: Numerics,
     /// See [`Allocator`].
     pub allocator: Allocator,
+    /// Whether the simulator takes hazards for faults.
+    pub strict: bool,
     /// Whether to prove every compiled kernel equal to what was asked for.
     pub verify: bool,
     /// The PJRT library to run on.
@@ -164,6 +167,7 @@ impl Options {
             log: given("log").cloned(),
             numerics: choice(given("numerics"), "numerics", NUMERICS_VALUES)?,
             allocator: choice(given("alloc"), "alloc", ALLOCATOR_VALUES)?,
+            strict: flag("strict")?,
             verify: flag("verify")?,
             xla_plugin: given("xla_plugin").map(PathBuf::from),
         })
@@ -288,9 +292,10 @@ mod tests {
 
     #[test]
     fn only_foreign_options_are_forwarded() {
-        let given = [integer_value("cpu_device_count", 4), integer_value("verify", 1)];
+        let given =
+            [integer_value("cpu_device_count", 4), integer_value("verify", 1), integer_value("strict", 1)];
         let options = read(&given, &[]).unwrap();
-        assert!(options.own.verify);
+        assert!(options.own.verify && options.own.strict);
         assert_eq!(options.forwarded.len(), 1);
         assert!(options.forwards("cpu_device_count") && !options.forwards("verify"));
     }

@@ -61,6 +61,9 @@ struct KernelArgs {
     /// Which allocator places values on chip.
     #[arg(long, env = "ACT_ALLOC", value_enum, default_value_t = Alloc::Auto)]
     alloc: Alloc,
+    /// The simulator takes hazards for faults: reads of bytes never written, loads of what an unfenced store wrote.
+    #[arg(long)]
+    strict: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -110,7 +113,7 @@ impl KernelArgs {
             }
             _ => None,
         };
-        Ok(TargetCompiler::new(&self.target, options, dumper)?)
+        Ok(TargetCompiler::new(&self.target, options, dumper)?.strict(self.strict))
     }
 }
 

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 pub(super) fn region_key(
     isa: &Isa,
     options: &Options,
+    strict: bool,
     cost_fingerprint: &[u8; 32],
     graph: &Graph,
     operands: &[View],
@@ -23,6 +24,7 @@ pub(super) fn region_key(
     part(crate::build_id::build_id().as_bytes());
     part(isa.digest().as_bytes());
     part(format!("{options:?}").as_bytes());
+    part(&[u8::from(strict)]);
     part(cost_fingerprint);
     part(&act_hlo::canonical_bytes(graph));
     part(format!("{operands:?}").as_bytes());

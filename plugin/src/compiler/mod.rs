@@ -16,7 +16,7 @@ use act_hlo::Graph;
 use act_isa::targets::{TargetError, load_target};
 use act_isa::{Isa, View};
 use act_stitch::region::{RegionCode, StitchError, stitch_region};
-use act_stitch::simulate::{Executable, LowerError};
+use act_stitch::simulate::{Executable, LowerError, Options as SimulatorOptions};
 use act_stitch::stitched::{EmitError, StitchedModule, emit};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,6 +60,7 @@ type Cached = Result<Arc<CompiledRegion>, RegionError>;
 /// Compiles regions for one description under fixed options. Safe to share between threads.
 pub struct TargetCompiler {
     kernels: BackendKernels,
+    simulator: SimulatorOptions,
     dumper: Option<Dumper>,
     cache: Mutex<BTreeMap<String, Cached>>,
 }
@@ -89,7 +90,19 @@ impl TargetCompiler {
         let backend = Backend::generate(Arc::clone(&isa))
             .map_err(|reason| CompilerError::Generate { target: isa.name.clone(), reason })?;
         let kernels = BackendKernels { backend: Arc::new(backend), options, cost: Arc::new(SumOfCosts) };
-        Ok(TargetCompiler { kernels, dumper, cache: Mutex::new(BTreeMap::new()) })
+        let simulator = SimulatorOptions::default();
+        Ok(TargetCompiler { kernels, simulator, dumper, cache: Mutex::new(BTreeMap::new()) })
+    }
+
+    /// Whether hazards are faults where the code runs; they are not unless this says so.
+    #[must_use]
+    pub fn strict(self, strict: bool) -> TargetCompiler {
+        TargetCompiler { simulator: SimulatorOptions { strict, ..self.simulator }, ..self }
+    }
+
+    /// How code is made to run.
+    pub fn simulator(&self) -> SimulatorOptions {
+        self.simulator
     }
 
     pub fn isa(&self) -> &Isa {
@@ -100,9 +113,11 @@ impl TargetCompiler {
         &self.kernels.backend
     }
 
-    /// Identifies the description: equal fingerprints, equal descriptions.
+    /// Identifies the description and the options: equal fingerprints, equal code.
     pub fn fingerprint(&self) -> String {
-        key::description_hash(self.isa())
+        let float = self.kernels.options.numerics.float;
+        let strict = if self.simulator.strict { " strict" } else { "" };
+        format!("{} {float}{strict}", key::description_hash(self.isa()))
     }
 
     /// Appends a line to the dump's list of regions, if there is a dump.
@@ -119,7 +134,15 @@ impl TargetCompiler {
     pub fn compile(&self, graph: &Graph, operands: &[View], results: &[View]) -> Cached {
         let options = &self.kernels.options;
         let fingerprint = self.kernels.cost.fingerprint();
-        let key = key::region_key(self.isa(), options, &fingerprint, graph, operands, results);
+        let key = key::region_key(
+            self.isa(),
+            options,
+            self.simulator.strict,
+            &fingerprint,
+            graph,
+            operands,
+            results,
+        );
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(done) = cache().get(&key) {
             return done.clone();
@@ -152,8 +175,8 @@ impl TargetCompiler {
         phase("select_allocate_stitch");
         let module = emit(self.isa(), &code.program).map_err(|e| RegionError::Emit(Arc::new(e)))?;
         phase("emit");
-        let executable =
-            Executable::compile(self.isa(), &module).map_err(|e| RegionError::Lower(Arc::new(e)))?;
+        let executable = Executable::compile_with(self.isa(), &module, self.simulator)
+            .map_err(|e| RegionError::Lower(Arc::new(e)))?;
         phase("jit");
         let summary = RegionSummary::new(self.isa(), &code);
         Ok(CompiledRegion { key: key.to_owned(), code, module, executable, summary, phase_seconds })

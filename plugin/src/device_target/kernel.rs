@@ -4,10 +4,9 @@ use crate::compiler::CompiledRegion;
 use crate::kernel::{BufferRef, Kernel};
 use crate::records::RunRecord;
 use act_isa::{Counters, Isa};
-use act_stitch::simulate::Executable;
+use act_stitch::simulate::{Executable, Options as SimulatorOptions};
 use act_stitch::stitched::StitchedModule;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A kernel and what is needed to make it again.
@@ -41,14 +40,15 @@ impl DeviceKernel {
 
     /// # Errors
     /// The bytes are damaged, or of another description.
-    pub(super) fn load(isa: &Isa, bytes: &[u8]) -> Result<DeviceKernel, String> {
+    pub(super) fn load(isa: &Isa, options: SimulatorOptions, bytes: &[u8]) -> Result<DeviceKernel, String> {
         let stored: Stored =
             serde_json::from_slice(bytes).map_err(|error| format!("the kernel is damaged: {error}"))?;
         if stored.isa != isa.print() {
             return Err(format!("the kernel was compiled for another description than this {}", isa.name));
         }
         let module = StitchedModule::parse(&stored.mlir).map_err(|error| error.to_string())?;
-        let executable = Executable::compile(isa, &module).map_err(|error| error.to_string())?;
+        let executable =
+            Executable::compile_with(isa, &module, options).map_err(|error| error.to_string())?;
         Ok(DeviceKernel { code: Code::Executable(Box::new(executable)), mlir: stored.mlir, isa: stored.isa })
     }
 
@@ -97,6 +97,6 @@ fn record(counters: &Counters) -> RunRecord {
             + counters.host_copy_bytes,
         cycles: Some(counters.cycles),
         unit_cycles: counters.unit_cycles.clone(),
-        peak_bytes: BTreeMap::new(),
+        peak_bytes: counters.peak_bytes.clone(),
     }
 }

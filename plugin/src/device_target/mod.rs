@@ -42,7 +42,7 @@ pub(crate) fn open(user: &UserOptions) -> Result<Option<Target>, OpenError> {
     };
     let options = Options { numerics: Numerics { float }, alloc, ..Options::default() };
     let dumper = user.dump_dir.as_ref().map(Dumper::new).transpose()?;
-    let compiler = TargetCompiler::new(name, options, dumper)?;
+    let compiler = TargetCompiler::new(name, options, dumper)?.strict(user.strict);
     Ok(Some(Target {
         name: compiler.isa().name.clone(),
         fingerprint: compiler.fingerprint(),
@@ -74,7 +74,7 @@ impl Offload for DeviceTarget {
     }
 
     fn load_kernel(&self, _key: &str, bytes: &[u8]) -> Result<Box<dyn Kernel>, String> {
-        Ok(Box::new(DeviceKernel::load(self.compiler.isa(), bytes)?))
+        Ok(Box::new(DeviceKernel::load(self.compiler.isa(), self.compiler.simulator(), bytes)?))
     }
 }
 
