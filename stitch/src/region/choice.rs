@@ -4,7 +4,7 @@
 use crate::tile::granularity::{DotGranularity, dot_granularities, result_sizes};
 use crate::tile::nest::ParallelTile;
 use crate::tile::{Axes, AxisId, ContractionSplit, NormalRegion, TileChoice};
-use act_hlo::{Binary, DotDims, Graph, NodeId, Op};
+use act_hlo::{Binary, DotDims, ElemType, Graph, NodeId, Op};
 use act_isa::{BufferId, Isa};
 use std::collections::BTreeMap;
 
@@ -36,7 +36,11 @@ pub fn choices(region: &NormalRegion, axes: &Axes, isa: &Isa, reassociate: bool)
         let long = dots.iter().find_map(|&(dot, dims)| {
             let [d] = dims.lhs_contracting[..] else { return None };
             let axis = axes.of(graph.node(dot).operands[0])[d];
-            let summable = graph.shape(dot).elem.is_int() || reassociate;
+            let summable = match graph.shape(dot).elem {
+                // Its parts would be rounded one by one; the sum in f32 is rounded once.
+                ElemType::BF16 | ElemType::F16 => false,
+                elem => elem.is_int() || reassociate,
+            };
             let long = axes.axis(axis).size > granularity.depth;
             (long && summable && axes.is_contraction_of(graph, axis, dot)).then_some((dot, axis))
         });

@@ -5,7 +5,9 @@ use super::compile::{CompiledPlan, compile_plan};
 use super::kernel::{KernelCompiler, KernelRecord};
 use super::pack_order::{Packing, pack};
 use crate::reuse::reuse_panels;
-use crate::tile::{Axes, NestError, NormalizeError, TileChoice, build_nest, normalize};
+use crate::tile::{
+    Axes, NestError, NormalRegion, NormalizeError, TileChoice, build_nest, normalize, widened,
+};
 use act_hlo::Graph;
 use act_isa::{LoopProgram, View};
 
@@ -52,20 +54,54 @@ pub fn stitch_region(
     results: &[View],
     segment_bytes: (&[u64], &[u64]),
 ) -> Result<RegionCode, StitchError> {
-    let region = normalize(graph, operands, results)?;
-    let mut attempts: Vec<Attempt> = Vec::new();
-    let mut best: Option<(u64, CompiledPlan, TileChoice, Packing)> = None;
-    let plain_axes = Axes::of_graph(&region.graph);
-    'levels: for level in Packing::LEVELS {
-        let packed = pack(&region, &plain_axes, level).map_err(NestError::from)?;
-        let Some((region, packed_leaves)) = packed else { continue };
+    let wide = widened(graph).map_err(NestError::from)?;
+    let forms: Vec<NormalRegion> = std::iter::once(graph)
+        .chain(&wide)
+        .map(|graph| normalize(graph, operands, results))
+        .collect::<Result<_, _>>()?;
+    let mut search = Search { compiler, segment_bytes, attempts: Vec::new(), best: None };
+    for level in Packing::LEVELS {
+        for region in &forms {
+            if search.level(region, level)? == Further::Hopeless {
+                return search.finish();
+            }
+        }
+        if search.best.is_some() {
+            break;
+        }
+    }
+    search.finish()
+}
+
+/// Whether more tile choices are worth trying.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Further {
+    Worthwhile,
+    Hopeless,
+}
+
+struct Search<'a> {
+    compiler: &'a dyn KernelCompiler,
+    segment_bytes: (&'a [u64], &'a [u64]),
+    attempts: Vec<Attempt>,
+    best: Option<(u64, CompiledPlan, TileChoice, Packing)>,
+}
+
+impl Search<'_> {
+    /// Tries the tile choices of one form of the region at one level of packing.
+    fn level(&mut self, region: &NormalRegion, level: Packing) -> Result<Further, StitchError> {
+        let compiler = self.compiler;
+        let plain_axes = Axes::of_graph(&region.graph);
+        let packed = pack(region, &plain_axes, level).map_err(NestError::from)?;
+        let Some((region, packed_leaves)) = packed else { return Ok(Further::Worthwhile) };
         let axes = Axes::of_graph(&region.graph);
         let packed_results = vec![level == Packing::All; region.results.len()];
         for mut choice in choices(&region, &axes, compiler.isa(), compiler.may_reassociate_floats()) {
             choice.packed_leaves.clone_from(&packed_leaves);
             choice.packed_results.clone_from(&packed_results);
             let plan = build_nest(&region, &axes, &choice)?;
-            let compiled = compile_plan(compiler, &plan, region.segments, segment_bytes.0, segment_bytes.1);
+            let (operands, results) = self.segment_bytes;
+            let compiled = compile_plan(compiler, &plan, region.segments, operands, results);
             let compiled = compiled.map(|plan| CompiledPlan {
                 program: reuse_panels(compiler.isa(), plan.program, &|body| compiler.cost(body)),
                 ..plan
@@ -74,28 +110,30 @@ pub fn stitch_region(
                 Ok(compiled) => Ok(compiler.cost(&compiled.program.body)),
                 Err(refusal) => Err(refusal.reason.clone()),
             };
-            attempts.push(Attempt { choice: choice.clone(), packing: level, outcome: outcome.clone() });
+            self.attempts.push(Attempt { choice: choice.clone(), packing: level, outcome: outcome.clone() });
             match (compiled, outcome) {
-                (Ok(compiled), Ok(cost)) if best.as_ref().is_none_or(|b| cost < b.0) => {
-                    best = Some((cost, compiled, choice, level));
+                (Ok(compiled), Ok(cost)) if self.best.as_ref().is_none_or(|b| cost < b.0) => {
+                    self.best = Some((cost, compiled, choice, level));
                 }
-                (Err(refusal), _) if refusal.hopeless => break 'levels,
+                (Err(refusal), _) if refusal.hopeless => return Ok(Further::Hopeless),
                 _ => {}
             }
         }
-        if best.is_some() {
-            break;
-        }
+        Ok(Further::Worthwhile)
     }
-    match best {
-        Some((cost, CompiledPlan { program, kernels }, choice, packing)) => {
-            Ok(RegionCode { program, kernels, choice, packing, cost, attempts })
-        }
-        None => {
-            let reason = attempts.iter().find_map(|a| a.outcome.as_ref().err().cloned());
-            let reason =
-                reason.unwrap_or_else(|| "the description has no instruction to tile for".to_owned());
-            Err(StitchError::NoCode { reason, attempts })
+
+    fn finish(self) -> Result<RegionCode, StitchError> {
+        let attempts = self.attempts;
+        match self.best {
+            Some((cost, CompiledPlan { program, kernels }, choice, packing)) => {
+                Ok(RegionCode { program, kernels, choice, packing, cost, attempts })
+            }
+            None => {
+                let reason = attempts.iter().find_map(|a| a.outcome.as_ref().err().cloned());
+                let reason =
+                    reason.unwrap_or_else(|| "the description has no instruction to tile for".to_owned());
+                Err(StitchError::NoCode { reason, attempts })
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod pack;
 pub mod plan;
 pub mod segment;
 pub mod segments;
+pub mod widen;
 
 pub use axes::{Axes, AxisId};
 pub use granularity::{DotGranularity, dot_granularities};
@@ -18,3 +19,4 @@ pub use nest::{ContractionSplit, NestError, TileChoice, build_nest};
 pub use normalize::{Leaf, LeafSource, NormalRegion, NormalizeError, normalize};
 pub use plan::{Nest, PlannedKernel, TilePlan};
 pub use segments::Segments;
+pub use widen::widened;

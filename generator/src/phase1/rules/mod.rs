@@ -120,8 +120,22 @@ impl<'a> Context<'a> {
         self.nodes(id).iter().filter(move |n| *n.op() == op).map(|n| n.operands.as_slice())
     }
 
-    /// Whether sums over this type may be taken in another order.
+    /// Whether sums over this type may be taken in another order. Sums of narrow floats are taken in f32 and rounded
+    /// once (facts of XLA's CPU backend): parts rounded one by one are another value.
     pub(crate) fn may_reassociate(&self, elem: ElemType) -> bool {
-        !elem.is_float() && !elem.is_complex() || self.policy >= FloatPolicy::Xla
+        let needed = match elem {
+            ElemType::BF16 | ElemType::F16 => FloatPolicy::Fast,
+            elem if elem.is_float() || elem.is_complex() => FloatPolicy::Xla,
+            _ => return true,
+        };
+        self.policy >= needed
+    }
+}
+
+/// The type in which a dot or a reduction of this type adds up before it rounds.
+pub(super) fn summed_in(elem: ElemType) -> ElemType {
+    match elem {
+        ElemType::BF16 | ElemType::F16 => ElemType::F32,
+        elem => elem,
     }
 }

@@ -1,7 +1,7 @@
 //! Reductions: dimensions of size 1, permuted operands, element types.
 
 use super::convert::{exact_convert, narrowed, preserves};
-use super::{Context, Rule, RuleClass};
+use super::{Context, Rule, RuleClass, summed_in};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
@@ -103,7 +103,7 @@ fn degenerate(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
 
 fn order_free(cx: &Context<'_>, combiner: Binary, elem: ElemType) -> bool {
     matches!(combiner, Binary::Maximum | Binary::Minimum | Binary::And | Binary::Or | Binary::Xor)
-        || cx.may_reassociate(elem)
+        || cx.may_reassociate(summed_in(elem))
 }
 
 fn of_transpose(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {

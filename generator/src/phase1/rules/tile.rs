@@ -1,7 +1,7 @@
 //! Values brought to the sizes that instructions take: reshapes to an instruction's rank, and cuts at its granularity.
 //! Goal-directed: only toward sizes at which some instruction has the same operator, and never on a value that fits.
 
-use super::{Context, Rule, RuleClass};
+use super::{Context, Rule, RuleClass, summed_in};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::{TensorNode, is_elementwise};
 use crate::phase1::term::Term;
@@ -127,16 +127,15 @@ fn split(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
 
 fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let (OpKind::Dot(dims), [a, b]) = (node.op(), &node.operands[..]) else { return };
-    if cx.is_constant(class) || !cx.may_reassociate(node.shape().elem) {
+    let elem = node.shape().elem;
+    let summed = summed_in(elem);
+    if cx.is_constant(class) || !cx.may_reassociate(summed) {
         return;
     }
     let ([i], [j]) = (dims.lhs_contracting.as_slice(), dims.rhs_contracting.as_slice()) else { return };
     let k = cx.shape(*a).dims[*i];
-    let steps = cx
-        .vocabulary
-        .contractions
-        .iter()
-        .filter(|(form, _)| form.dims == *dims && form.out == node.shape().elem);
+    let steps =
+        cx.vocabulary.contractions.iter().filter(|(form, _)| form.dims == *dims && form.out == summed);
     for (_, longest) in steps {
         let step = longest.max;
         if step == 0
@@ -151,12 +150,12 @@ fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut V
             let (start, len) = (piece * step, step.min(k - piece * step));
             let lhs = cx.class(*a).slice(*i, start, len);
             let rhs = cx.class(*b).slice(*j, start, len);
-            let product = Term::dot(dims.clone(), node.shape().elem, lhs, rhs);
+            let product = Term::dot(dims.clone(), summed, lhs, rhs);
             sum = Some(match sum {
                 None => product,
                 Some(before) => Term::binary(Binary::Add, before, product),
             });
         }
-        out.extend(sum);
+        out.extend(sum.map(|sum| if summed == elem { sum } else { sum.convert(elem) }));
     }
 }
