@@ -1,4 +1,4 @@
-"""Matrix products of every edge length on trainium: tiles of 128x128x512, long sums, ragged edges, narrow floats."""
+"""Matrix products on trainium: tiles of 128x128x512, long sums, ragged edges, narrow floats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SCRIPT = """
 import itertools, pickle, sys
 import jax, jax.numpy as jnp, numpy as np
 random, results = np.random.default_rng(0), {}
-for element, m, k, n in itertools.product(("float32", "bfloat16", "float16"), (1, 129), (1, 127, 300), (1, 513)):
+ELEMENTS = "float32", "bfloat16", "float16"
+for element, m, k, n in itertools.product(ELEMENTS, (1, 129), (1, 127, 300), (1, 513)):
     left, right = (random.standard_normal(shape).astype(jnp.dtype(element)) for shape in ((m, k), (k, n)))
     results[element, m, k, n] = np.asarray(jax.jit(jnp.matmul)(left, right)).astype(np.float64)
 regions = []
@@ -49,7 +50,7 @@ def test_products_run_on_the_device(runs: tuple[Results, Results, list[dict[str,
 
 @pytest.mark.parametrize("element", ["float32", "bfloat16", "float16"])
 def test_sums_are_rounded_once(runs: tuple[Results, Results, list[dict[str, Any]]], element: str) -> None:
-    """Sums may be taken in another order, in f32: hardly a narrow result differs, and by one rounding at most.
+    """Sums may be taken in another order, in f32: hardly a narrow result differs, and by one rounding.
 
     A sum whose parts are rounded to bfloat16 one by one differs from XLA's in more than half of its elements.
     """
