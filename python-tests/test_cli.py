@@ -92,7 +92,7 @@ def test_a_refusal_is_told_with_its_reason() -> None:
     ("arguments", "said"),
     [
         (("compile", "missing.hlo", "--target", "gemmini"), "missing.hlo"),
-        (("compile", "-", "--target", "nonesuch"), "gemmini, h_qkv"),
+        (("compile", "-", "--target", "nonesuch"), "gemmini_plus, h_qkv"),
         (("compile", "-", "--target", "missing.taidl"), "missing.taidl"),
         (("compile", "-", "--target", "gemmini"), "expected"),
     ],

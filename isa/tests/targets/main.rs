@@ -8,6 +8,8 @@ mod bench;
 #[cfg(target_arch = "x86_64")]
 mod differential;
 mod encodings;
+mod eva;
+mod feather;
 mod gemmini;
 mod golden;
 mod h_qkv;
