@@ -50,13 +50,12 @@ fn boxes(isa: &Isa, oracle: &Oracle<'_>) {
     let fault = stage.fault("load_vectors", &[int(4)], &[chip(7), chip(14), chip(13), chip(0)]);
     assert!(matches!(fault, FaultKind::OutOfSlots { dim: 2, .. }), "{fault}");
 
-    let pads = alpha.clone();
     for (from, to, order) in [
         ("box_transpose_banks_rows", [0i64, 0, 4], [1usize, 0, 2]),
         ("box_transpose_rows_columns", [4, 4, 4], [0, 2, 1]),
         ("box_transpose_banks_columns", [1, 9, 9], [2, 1, 0]),
     ] {
-        stage.run(from, &pads[..3], &[6, 13, 12, to[0], to[1], to[2]].map(chip));
+        stage.run(from, &alpha[..3], &[6, 13, 12, to[0], to[1], to[2]].map(chip));
         let moved = order.map(|d| lens[d]);
         let got = stage.get("spm", &to, &moved);
         let n = [b, r, c];
