@@ -22,6 +22,8 @@ mod machine;
 mod native;
 mod place;
 mod pool;
+mod roots;
+mod rounding;
 mod scalar;
 mod tensor;
 mod vectors;
@@ -209,6 +211,11 @@ impl Executable {
     /// Segment sizes and constants.
     pub fn interface(&self) -> &Interface {
         &self.interface
+    }
+
+    /// Number of loops whose iterations may run on several threads.
+    pub fn parallel_loops(&self) -> usize {
+        self.code.as_ref().map_or(0, |native| native.plan.regions.len())
     }
 
     /// Runs the region once: reads `operands`, writes `results`.

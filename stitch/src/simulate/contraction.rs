@@ -3,6 +3,7 @@
 
 use super::code::{Code, Value};
 use super::index::Index;
+use super::rounding::round_to;
 use super::scalar::{self, Result, register_type};
 use super::tensor::{Memory, Tensors};
 use act_hlo::{Binary, ElemType, NodeId, OpKind};
@@ -121,7 +122,7 @@ impl Tensors<'_> {
                 let sums = this.fold(&reduced_dims, &types, vec![first], |this, inner, sums| {
                     Ok(vec![step(this, sums[0], &source(outer, inner))?])
                 })?;
-                let value = scalar::round_to(&mut this.code, elem, sums[0], 1);
+                let value = round_to(&mut this.code, elem, sums[0], 1);
                 this.store(out, outer, value)
             });
         }
@@ -143,7 +144,7 @@ impl Tensors<'_> {
         }
         self.nest(out_dims, |this, outer| {
             let sum = this.load(&sums, outer)?;
-            let value = scalar::round_to(&mut this.code, elem, sum, 1);
+            let value = round_to(&mut this.code, elem, sum, 1);
             this.store(out, outer, value)
         })
     }

@@ -4,6 +4,7 @@
 use super::byte_dot::ByteDot;
 use super::code::{Code, Value};
 use super::index::Index;
+use super::rounding::round_to;
 use super::scalar::{self, Result, lanes_of, register_type};
 use super::tensor::{Memory, Tensors, unsupported};
 use super::vectors::VectorLevel;
@@ -231,14 +232,14 @@ impl Tensors<'_> {
         width: u64,
     ) -> Result<()> {
         let index = plan.out_index(at, row);
-        let mut value = scalar::round_to(&mut self.code, plan.elem, sum, width);
+        let mut value = round_to(&mut self.code, plan.elem, sum, width);
         if let Some(addend) = &plan.addend {
             let offset = Self::offset(addend, &index);
             let old = self.load_at(addend, &offset, plan.elem, width)?;
             let ty = lanes_of(register_type(plan.elem)?, width);
             let add = if plan.elem.is_float() { "addf" } else { "addi" };
             let added = self.code.op(format_args!("arith.{add} {old}, {value} : {ty}"));
-            value = scalar::round_to(&mut self.code, plan.elem, added, width);
+            value = round_to(&mut self.code, plan.elem, added, width);
         }
         let offset = Self::offset(&plan.out, &index);
         self.store_at(&plan.out, &offset, plan.elem, value, width)

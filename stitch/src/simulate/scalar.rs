@@ -1,10 +1,11 @@
 //! Code for one element (or a short vector of elements): HLO's elementwise operators with the meaning that the
 //! reference evaluator gives them, memory access included. bf16 and f16 live in registers as the f32 of the same
-//! value and are rounded after every operation. A NaN that arithmetic makes is the canonical one; denormals of f32
+//! value and are rounded after every operation; 4-bit integers live in bytes, extended as their type says. A NaN that arithmetic makes is the canonical one; denormals of f32
 //! and f64 are flushed by the processor's mode. No fast-math flag is ever set.
 
 use super::code::{Code, Value};
 use super::externals::Externals;
+use super::rounding::{narrow_f64, round_to};
 use act_hlo::{Binary, Direction, ElemType, Unary};
 
 /// The simulator has no code for this.
@@ -17,7 +18,7 @@ pub struct Unsupported {
 
 pub(crate) type Result<T> = std::result::Result<T, Unsupported>;
 
-fn unsupported<T>(op: impl Into<String>, elem: ElemType) -> Result<T> {
+pub(crate) fn unsupported<T>(op: impl Into<String>, elem: ElemType) -> Result<T> {
     Err(Unsupported { op: op.into(), elem })
 }
 
@@ -26,13 +27,15 @@ pub(crate) fn register_type(elem: ElemType) -> Result<&'static str> {
     use ElemType::*;
     Ok(match elem {
         Pred => "i1",
-        S8 | U8 => "i8",
+        S4 | U4 | S8 | U8 => "i8",
         S16 | U16 => "i16",
         S32 | U32 => "i32",
         S64 | U64 => "i64",
         F16 | BF16 | F32 => "f32",
         F64 => "f64",
-        S4 | U4 | C64 | C128 => return unsupported("arithmetic", elem),
+        // Moved, never computed with.
+        C64 => "i64",
+        C128 => "i128",
     })
 }
 
@@ -51,7 +54,7 @@ pub(crate) fn lanes_of(ty: &str, lanes: u64) -> String {
     if lanes == 1 { ty.to_owned() } else { format!("vector<{lanes}x{ty}>") }
 }
 
-fn splat(code: &mut Code, literal: impl std::fmt::Display, ty: &str, lanes: u64) -> Value {
+pub(crate) fn splat(code: &mut Code, literal: impl std::fmt::Display, ty: &str, lanes: u64) -> Value {
     if lanes == 1 {
         code.op(format_args!("arith.constant {literal} : {ty}"))
     } else {
@@ -62,7 +65,7 @@ fn splat(code: &mut Code, literal: impl std::fmt::Display, ty: &str, lanes: u64)
 /// The constant whose little-endian bytes are `bytes`.
 pub(crate) fn constant(code: &mut Code, elem: ElemType, bytes: &[u8], lanes: u64) -> Result<Value> {
     let ty = register_type(elem)?;
-    let bits = bytes.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
+    let bits = bytes.iter().rev().fold(0u128, |bits, &byte| bits << 8 | u128::from(byte));
     Ok(match elem {
         ElemType::Pred => splat(code, u8::from(bits != 0), ty, lanes),
         ElemType::BF16 => splat(code, format_args!("0x{:08X}", bits << 16), ty, lanes),
@@ -74,8 +77,8 @@ pub(crate) fn constant(code: &mut Code, elem: ElemType, bytes: &[u8], lanes: u64
         ElemType::F64 => splat(code, format_args!("0x{bits:016X}"), ty, lanes),
         // Signless integers are written as signed ones of their width.
         _ => {
-            let shift = 64 - elem.bits();
-            splat(code, (bits << shift) as i64 >> shift, ty, lanes)
+            let shift = 128 - 8 * elem.bytes() as u32;
+            splat(code, (bits << shift) as i128 >> shift, ty, lanes)
         }
     })
 }
@@ -104,8 +107,25 @@ pub(crate) fn load(
             code.op(format_args!("arith.bitcast {shifted} : {wide} to {}", lanes_of("f32", lanes)))
         }
         ElemType::F16 => code.op(format_args!("arith.extf {raw} : {memory} to {}", lanes_of("f32", lanes))),
-        _ => raw,
+        _ => wrap(code, elem, raw, lanes),
     })
+}
+
+/// The low bits of a 4-bit integer, extended to the byte that it lives in. Other types pass.
+pub(crate) fn wrap(code: &mut Code, elem: ElemType, value: Value, lanes: u64) -> Value {
+    let ty = lanes_of("i8", lanes);
+    match elem {
+        ElemType::S4 => {
+            let four = splat(code, 4, "i8", lanes);
+            let high = code.op(format_args!("arith.shli {value}, {four} : {ty}"));
+            code.op(format_args!("arith.shrsi {high}, {four} : {ty}"))
+        }
+        ElemType::U4 => {
+            let mask = splat(code, 15, "i8", lanes);
+            code.op(format_args!("arith.andi {value}, {mask} : {ty}"))
+        }
+        _ => value,
+    }
 }
 
 /// The memory form of a register value.
@@ -153,6 +173,7 @@ pub(crate) fn to_bits(code: &mut Code, elem: ElemType, value: Value) -> Result<V
         ElemType::F16 => code.op(format_args!("arith.bitcast {memory} : f16 to i16")),
         ElemType::F32 => code.op(format_args!("arith.bitcast {memory} : f32 to i32")),
         ElemType::F64 => code.op(format_args!("arith.bitcast {memory} : f64 to i64")),
+        ElemType::S4 | ElemType::U4 => code.op(format_args!("arith.trunci {memory} : i8 to i4")),
         _ => memory,
     })
 }
@@ -173,55 +194,13 @@ pub(crate) fn from_bits(code: &mut Code, elem: ElemType, bits: Value) -> Result<
         ElemType::F32 => code.op(format_args!("arith.bitcast {bits} : i32 to f32")),
         ElemType::F64 => code.op(format_args!("arith.bitcast {bits} : i64 to f64")),
         ElemType::Pred => return unsupported("bitcast-convert", elem),
+        ElemType::S4 => code.op(format_args!("arith.extsi {bits} : i4 to i8")),
+        ElemType::U4 => code.op(format_args!("arith.extui {bits} : i4 to i8")),
         other => {
             register_type(other)?;
             bits
         }
     })
-}
-
-/// The result of floating-point arithmetic as `elem` holds it: 16-bit types are rounded to nearest even, and every
-/// NaN becomes the positive quiet one without payload. Other types pass.
-pub(crate) fn round_to(code: &mut Code, elem: ElemType, value: Value, lanes: u64) -> Value {
-    let (float, int) = (lanes_of("f32", lanes), lanes_of("i32", lanes));
-    let rounded = match elem {
-        ElemType::F16 => {
-            let half = lanes_of("f16", lanes);
-            let narrow = code.op(format_args!("arith.truncf {value} : {float} to {half}"));
-            code.op(format_args!("arith.extf {narrow} : {half} to {float}"))
-        }
-        ElemType::BF16 => {
-            // Nearest even by integer addition: 0x7fff plus the lowest kept bit carries into it exactly when needed.
-            let bits = code.op(format_args!("arith.bitcast {value} : {float} to {int}"));
-            let (sixteen, one) = (splat(code, 16, "i32", lanes), splat(code, 1, "i32", lanes));
-            let high = code.op(format_args!("arith.shrui {bits}, {sixteen} : {int}"));
-            let odd = code.op(format_args!("arith.andi {high}, {one} : {int}"));
-            let half = splat(code, 0x7fff, "i32", lanes);
-            let carried = code.op(format_args!("arith.addi {bits}, {half} : {int}"));
-            let carried = code.op(format_args!("arith.addi {carried}, {odd} : {int}"));
-            let mask = splat(code, -0x1_0000, "i32", lanes);
-            let kept = code.op(format_args!("arith.andi {carried}, {mask} : {int}"));
-            code.op(format_args!("arith.bitcast {kept} : {int} to {float}"))
-        }
-        ElemType::F32 | ElemType::F64 => value,
-        _ => return value,
-    };
-    let (ty, bits, magnitude, infinity, quiet) = match elem {
-        ElemType::F64 => ("f64", "i64", i64::MAX, 0x7ff0_0000_0000_0000i64, 0x7ff8_0000_0000_0000i64),
-        _ => ("f32", "i32", 0x7fff_ffff, 0x7f80_0000, 0x7fc0_0000),
-    };
-    // On integers: to LLVM all NaNs are one, it would drop a choice between two of them.
-    let (float, int) = (lanes_of(ty, lanes), lanes_of(bits, lanes));
-    let unrounded = code.op(format_args!("arith.bitcast {value} : {float} to {int}"));
-    let mask = splat(code, magnitude, bits, lanes);
-    let infinity = splat(code, infinity, bits, lanes);
-    let absolute = code.op(format_args!("arith.andi {unrounded}, {mask} : {int}"));
-    let nan = code.op(format_args!("arith.cmpi ugt, {absolute}, {infinity} : {int}"));
-    let quiet = splat(code, quiet, bits, lanes);
-    let rounded = code.op(format_args!("arith.bitcast {rounded} : {float} to {int}"));
-    let condition = if lanes == 1 { String::new() } else { format!("{}, ", lanes_of("i1", lanes)) };
-    let chosen = code.op(format_args!("arith.select {nan}, {quiet}, {rounded} : {condition}{int}"));
-    code.op(format_args!("arith.bitcast {chosen} : {int} to {float}"))
 }
 
 pub(crate) fn unary(
@@ -235,8 +214,13 @@ pub(crate) fn unary(
     if elem.is_float() {
         return float_unary(code, externals, op, elem, x);
     }
+    // The count of 4 set bits does not fit in s4.
+    if elem.is_complex() || (op == Unary::Popcnt && elem == ElemType::S4) {
+        return unsupported(op.name(), elem);
+    }
+    let nibble = elem.bits() == 4;
     let zero = splat(code, 0, ty, 1);
-    Ok(match op {
+    let value = match op {
         Unary::Not => {
             let ones = splat(code, if elem == ElemType::Pred { 1 } else { -1 }, ty, 1);
             code.op(format_args!("arith.xori {x}, {ones} : {ty}"))
@@ -259,11 +243,16 @@ pub(crate) fn unary(
             code.op(format_args!("arith.select {negative}, {minus}, {positive} : {ty}"))
         }
         Unary::Clz => {
-            code.op(format_args!("\"llvm.intr.ctlz\"({x}) <{{is_zero_poison = false}}> : ({ty}) -> {ty}"))
+            let own = if nibble { wrap(code, ElemType::U4, x, 1) } else { x };
+            let zeros = code
+                .op(format_args!("\"llvm.intr.ctlz\"({own}) <{{is_zero_poison = false}}> : ({ty}) -> {ty}"));
+            let spare = splat(code, if nibble { 4 } else { 0 }, ty, 1);
+            code.op(format_args!("arith.subi {zeros}, {spare} : {ty}"))
         }
         Unary::Popcnt => code.op(format_args!("llvm.intr.ctpop({x}) : ({ty}) -> {ty}")),
         _ => return unsupported(op.name(), elem),
-    })
+    };
+    Ok(wrap(code, elem, value, 1))
 }
 
 fn float_unary(
@@ -338,8 +327,11 @@ pub(crate) fn binary(
         };
         return Ok(round_to(code, elem, value, 1));
     }
+    if elem.is_complex() {
+        return unsupported(op.name(), elem);
+    }
     let signed = elem.is_signed_int();
-    Ok(match op {
+    let value = match op {
         Binary::Add if elem == ElemType::Pred => plain(code, "ori"),
         Binary::Multiply if elem == ElemType::Pred => plain(code, "andi"),
         Binary::And => plain(code, "andi"),
@@ -356,7 +348,8 @@ pub(crate) fn binary(
             shift(code, op, elem, ty, a, b)
         }
         Binary::Power | Binary::Atan2 => return unsupported(op.name(), elem),
-    })
+    };
+    Ok(wrap(code, elem, value, 1))
 }
 
 /// XLA: x/0 = -1 and x%0 = x; INT_MIN/-1 = INT_MIN and INT_MIN%-1 = 0.
@@ -390,8 +383,13 @@ fn shift(code: &mut Code, op: Binary, elem: ElemType, ty: &str, a: Value, b: Val
     let within = code.op(format_args!("arith.cmpi ult, {b}, {width} : {ty}"));
     let amount = code.op(format_args!("arith.select {within}, {b}, {last} : {ty}"));
     match op {
-        Binary::ShiftRightArithmetic => code.op(format_args!("arith.shrsi {a}, {amount} : {ty}")),
+        // The top bit is taken for a sign in unsigned types too.
+        Binary::ShiftRightArithmetic => {
+            let a = if elem.bits() == 4 { wrap(code, ElemType::S4, a, 1) } else { a };
+            code.op(format_args!("arith.shrsi {a}, {amount} : {ty}"))
+        }
         _ => {
+            let a = if elem.bits() == 4 { wrap(code, ElemType::U4, a, 1) } else { a };
             let name = if op == Binary::ShiftLeft { "shli" } else { "shrui" };
             let zero = splat(code, 0, ty, 1);
             let shifted = code.op(format_args!("arith.{name} {a}, {amount} : {ty}"));
@@ -408,6 +406,9 @@ pub(crate) fn compare(
     b: Value,
 ) -> Result<Value> {
     let ty = register_type(elem)?;
+    if elem.is_complex() {
+        return unsupported("compare", elem);
+    }
     if elem.is_float() {
         // Every comparison with NaN is false but `!=`.
         let predicate = match direction {
@@ -439,12 +440,13 @@ pub(crate) fn select(code: &mut Code, elem: ElemType, p: Value, a: Value, b: Val
 /// `a · b + c`, rounded once (16-bit floats: fused in f32, then rounded to the type). Integers wrap.
 pub(crate) fn fma(code: &mut Code, elem: ElemType, a: Value, b: Value, c: Value) -> Result<Value> {
     let ty = register_type(elem)?;
-    if elem == ElemType::Pred {
+    if elem == ElemType::Pred || elem.is_complex() {
         return unsupported("fma", elem);
     }
     if elem.is_int() {
         let product = code.op(format_args!("arith.muli {a}, {b} : {ty}"));
-        return Ok(code.op(format_args!("arith.addi {product}, {c} : {ty}")));
+        let sum = code.op(format_args!("arith.addi {product}, {c} : {ty}"));
+        return Ok(wrap(code, elem, sum, 1));
     }
     let value = code.op(format_args!("llvm.intr.fma({a}, {b}, {c}) : ({ty}, {ty}, {ty}) -> {ty}"));
     Ok(round_to(code, elem, value, 1))
@@ -456,17 +458,17 @@ pub(crate) fn convert(code: &mut Code, from: ElemType, to: ElemType, x: Value, l
     if from == to {
         return Ok(x);
     }
+    if from.is_complex() || to.is_complex() {
+        return unsupported(format!("convert to {to}"), from);
+    }
     let to_float = to.is_float();
     if from.is_float() && to_float {
         let value = match (from, to) {
             (ElemType::F64, ElemType::F32) => {
                 code.op(format_args!("arith.truncf {x} : {source} to {target}"))
             }
-            (ElemType::F32 | ElemType::F16, ElemType::F64) => {
-                code.op(format_args!("arith.extf {x} : {source} to {target}"))
-            }
-            // The processor's mode would flush denormals here, XLA does not.
-            (ElemType::F64, _) | (_, ElemType::F64) => return unsupported(format!("convert to {to}"), from),
+            (ElemType::F64, _) => return narrow_f64(code, to, x, lanes),
+            (_, ElemType::F64) => code.op(format_args!("arith.extf {x} : {source} to {target}")),
             _ => x,
         };
         return Ok(round_to(code, to, value, lanes));
@@ -486,10 +488,15 @@ pub(crate) fn convert(code: &mut Code, from: ElemType, to: ElemType, x: Value, l
         }
         let sign = if to.is_signed_int() { "s" } else { "u" };
         let suffix = |ty: &str| if lanes == 1 { ty.to_owned() } else { format!("v{lanes}{ty}") };
-        let (wide, narrow) = (suffix(register_type(to)?), suffix(register_type(from)?));
-        return Ok(code.op(format_args!(
-            "llvm.call_intrinsic \"llvm.fpto{sign}i.sat.{wide}.{narrow}\"({x}) : ({source}) -> {target}"
-        )));
+        let own = format!("i{}", to.bits());
+        let (wide, narrow, exact) = (suffix(&own), suffix(register_type(from)?), lanes_of(&own, lanes));
+        let value = code.op(format_args!(
+            "llvm.call_intrinsic \"llvm.fpto{sign}i.sat.{wide}.{narrow}\"({x}) : ({source}) -> {exact}"
+        ));
+        return Ok(match to.bits() {
+            4 => code.op(format_args!("arith.ext{sign}i {value} : {exact} to {target}")),
+            _ => value,
+        });
     }
     if to == ElemType::Pred {
         let zero = splat(code, 0, register_type(from)?, lanes);
@@ -501,10 +508,11 @@ pub(crate) fn convert(code: &mut Code, from: ElemType, to: ElemType, x: Value, l
         let value = code.op(format_args!("arith.{sign}itofp {x} : {source} to {target}"));
         return Ok(round_to(code, to, value, lanes));
     }
-    let width = |elem: ElemType| if elem == ElemType::Pred { 1 } else { elem.bits() };
-    Ok(match width(to).cmp(&width(from)) {
+    let width = |elem: ElemType| if elem == ElemType::Pred { 1 } else { 8 * elem.bytes() };
+    let value = match width(to).cmp(&width(from)) {
         std::cmp::Ordering::Equal => x,
         std::cmp::Ordering::Less => code.op(format_args!("arith.trunci {x} : {source} to {target}")),
         std::cmp::Ordering::Greater => code.op(format_args!("arith.ext{sign}i {x} : {source} to {target}")),
-    })
+    };
+    Ok(wrap(code, to, value, lanes))
 }

@@ -3,7 +3,8 @@
 
 use super::code::{Code, Value};
 use super::externals::Externals;
-use super::index::{Index, VarId, Vars, linear};
+use super::index::{Index, Vars, linear};
+use super::rounding::reduce_precision;
 use super::scalar::{self, Result, Unsupported};
 use super::vectors::VectorLevel;
 use act_hlo::{Binary, ElemType, Graph, NodeId, Op, OpKind, Unary};
@@ -256,6 +257,10 @@ impl<'a> Tensors<'a> {
         if let OpKind::BitcastConvert = self.graph.node(node).op {
             let operand = self.graph.node(node).operands[0];
             let (from, to) = (self.elem(operand), self.elem(node));
+            if from.bits() == 4 || to.bits() == 4 {
+                // A 4-bit integer has a byte of its own, extended by its sign or by zeros.
+                return None;
+            }
             return match from.bytes().cmp(&to.bytes()) {
                 std::cmp::Ordering::Equal => self.locate(operand, index),
                 std::cmp::Ordering::Greater => {
@@ -390,6 +395,10 @@ impl<'a> Tensors<'a> {
                 scalar::convert(&mut self.code, self.graph.shape(operands[0]).elem, elem, x, 1)
             }
             OpKind::BitcastConvert => self.bitcast(operands[0], node, index),
+            OpKind::ReducePrecision { exponent_bits, mantissa_bits } => {
+                let x = self.pull(operands[0], index)?;
+                reduce_precision(&mut self.code, elem, x, *exponent_bits, *mantissa_bits)
+            }
             OpKind::DynamicSlice { sizes } => {
                 let mut inner = Vec::with_capacity(index.len());
                 for (d, i) in index.iter().enumerate() {
@@ -433,12 +442,12 @@ impl<'a> Tensors<'a> {
     fn bitcast(&mut self, operand: NodeId, node: NodeId, index: &[Index]) -> Result<Value> {
         let (from, to) = (self.elem(operand), self.elem(node));
         let int = |elem: ElemType| format!("i{}", elem.bits());
-        if from.bytes() == to.bytes() {
+        if from.bits() == to.bits() {
             let x = self.pull(operand, index)?;
             let bits = scalar::to_bits(&mut self.code, from, x)?;
             return scalar::from_bits(&mut self.code, to, bits);
         }
-        if from.bytes() > to.bytes() {
+        if from.bits() > to.bits() {
             let Some((last, outer)) = index.split_last() else { return Err(free_variable(to)) };
             let x = self.pull(operand, outer)?;
             let bits = scalar::to_bits(&mut self.code, from, x)?;
@@ -447,6 +456,7 @@ impl<'a> Tensors<'a> {
             let wide = int(from);
             let shift = match wide.as_str() {
                 "i64" => shift,
+                "i128" => self.code.op(format_args!("arith.extui {shift} : i64 to i128")),
                 _ => self.code.op(format_args!("arith.trunci {shift} : i64 to {wide}")),
             };
             let moved = self.code.op(format_args!("arith.shrui {bits}, {shift} : {wide}"));
@@ -455,7 +465,7 @@ impl<'a> Tensors<'a> {
         }
         let (wide, narrow) = (int(to), int(from));
         let mut bits = self.code.op(format_args!("arith.constant 0 : {wide}"));
-        for part in 0..to.bytes() / from.bytes() {
+        for part in 0..u64::from(to.bits() / from.bits()) {
             let inner: Vec<Index> = index.iter().cloned().chain([Index::constant(part as i64)]).collect();
             let x = self.pull(operand, &inner)?;
             let x = scalar::to_bits(&mut self.code, from, x)?;
@@ -494,131 +504,6 @@ impl<'a> Tensors<'a> {
         })
     }
 
-    /// Stores a root into its slice. Reshapes and splits into bytes at the end of the computation are undone in the
-    /// address, so that whole elements are stored.
-    pub(crate) fn store_root(&mut self, root: NodeId, memory: &Memory) -> Result<()> {
-        let mut chain = vec![root];
-        while let Some(&last) = chain.last() {
-            let node = self.graph.node(last);
-            let peels = match node.op {
-                OpKind::Reshape | OpKind::Copy => true,
-                OpKind::BitcastConvert => self.elem(node.operands[0]).bytes() >= self.elem(last).bytes(),
-                _ => false,
-            };
-            if !peels || self.memory.contains_key(&last) {
-                break;
-            }
-            chain.push(node.operands[0]);
-        }
-        // The longest part of the chain that has an affine address.
-        while chain.len() > 1 && !self.pushes(&chain, memory) {
-            chain.pop();
-        }
-        let Some(&domain) = chain.last() else { return Ok(()) };
-        if self.copy_root(domain, &chain, memory) {
-            return Ok(());
-        }
-        let elem = self.elem(domain);
-        self.nest(self.dims(domain), |this, index| {
-            let Some(offset) = this.push(&chain, memory, index) else { return Err(free_variable(elem)) };
-            let value = this.pull(domain, index)?;
-            this.store_at(memory, &offset, elem, value, 1)
-        })
-    }
-
-    /// Moves the tensor run by run where it is data in memory already; gives whether it is.
-    fn copy_root(&mut self, domain: NodeId, chain: &[NodeId], memory: &Memory) -> bool {
-        let elem = self.elem(domain);
-        let Some(source) = self.strided(domain).filter(|source| source.elem.bytes() == elem.bytes()) else {
-            return false;
-        };
-        let vars: Vec<_> = self.dims(domain).iter().map(|&d| self.vars.free(d as i64)).collect();
-        let index: Vec<Index> = vars.iter().map(|v| v.1.clone()).collect();
-        let Some(mut first) = self.push(chain, memory, &index) else { return false };
-        let mut dims: Vec<(u64, i64, i64)> = Vec::new();
-        for ((&len, &(var, _)), &from) in self.dims(domain).iter().zip(&vars).zip(&source.strides) {
-            if len != 1 {
-                dims.push((len, from, first.coefficient(var)));
-            }
-            first = first.without(var);
-        }
-        let mut run = elem.bytes() as i64;
-        while let Some(&(len, from, to)) = dims.last()
-            && from == run
-            && to == run
-        {
-            run *= len as i64;
-            dims.pop();
-        }
-        if run == elem.bytes() as i64 {
-            return false;
-        }
-        let Some(target) = self.pointer(memory.base, &first) else { return false };
-        let lens: Vec<u64> = dims.iter().map(|d| d.0).collect();
-        let nested = self.nest(&lens, |this, index| {
-            let (mut from, mut to) = (Index::constant(0), Index::constant(0));
-            for (i, &(_, source_step, target_step)) in index.iter().zip(&dims) {
-                (from, to) = (from.plus(source_step, i), to.plus(target_step, i));
-            }
-            if let (Some(from), Some(to)) = (this.pointer(source.base, &from), this.pointer(target, &to)) {
-                let bytes = this.code.const_i64(run);
-                this.code.line(format_args!(
-                    "\"llvm.intr.memmove\"({to}, {from}, {bytes}) <{{isVolatile = false}}> : \
-                     (!llvm.ptr, !llvm.ptr, i64) -> ()"
-                ));
-            }
-            Ok(())
-        });
-        nested.is_ok()
-    }
-
-    fn pushes(&mut self, chain: &[NodeId], memory: &Memory) -> bool {
-        let Some(&domain) = chain.last() else { return false };
-        let index: Vec<Index> = self.dims(domain).iter().map(|&d| self.vars.free(d as i64).1).collect();
-        self.push(chain, memory, &index).is_some()
-    }
-
-    /// Byte offset in `memory` (of `chain`'s first node) at which the element `index` of its last node lies.
-    fn push(&mut self, chain: &[NodeId], memory: &Memory, index: &[Index]) -> Option<Index> {
-        let mut at = index.to_vec();
-        let mut parts: Vec<(VarId, i64)> = Vec::new();
-        for pair in chain.windows(2).rev() {
-            let (node, operand) = (pair[0], pair[1]);
-            match self.graph.node(node).op {
-                OpKind::Reshape => {
-                    let mut rest = linear(&at, self.dims(operand));
-                    let dims = self.dims(node);
-                    let mut outer = vec![Index::default(); dims.len()];
-                    for d in (0..dims.len()).rev() {
-                        if d == 0 {
-                            outer[0] = rest.clone();
-                        } else {
-                            (rest, outer[d]) = self.vars.split_exact(&rest, i64::try_from(dims[d]).ok()?)?;
-                        }
-                    }
-                    at = outer;
-                }
-                OpKind::BitcastConvert => {
-                    let (from, to) = (self.elem(operand), self.elem(node));
-                    if from.bytes() > to.bytes() {
-                        let (var, part) = self.vars.free((from.bytes() / to.bytes()) as i64);
-                        parts.push((var, to.bytes() as i64));
-                        at.push(part);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let mut offset = Self::offset(memory, &at);
-        for (var, step) in parts {
-            if offset.coefficient(var) != step {
-                return None;
-            }
-            offset = offset.without(var);
-        }
-        Some(offset)
-    }
-
     /// Whether computing an element of `node` again costs more than keeping it.
     pub(crate) fn is_costly(op: &Op) -> bool {
         match op {
@@ -648,6 +533,6 @@ pub(crate) fn unsupported(graph: &Graph, node: NodeId) -> Unsupported {
     Unsupported { op: graph.node(node).op.name().to_owned(), elem: graph.shape(node).elem }
 }
 
-fn free_variable(elem: ElemType) -> Unsupported {
+pub(crate) fn free_variable(elem: ElemType) -> Unsupported {
     Unsupported { op: "this data movement".to_owned(), elem }
 }

@@ -12,8 +12,10 @@ const LANES: u64 = 64;
 /// Operand buffers of every type; the result buffer follows them.
 const OPERANDS: usize = 3;
 
-const TYPES: [ElemType; 13] = [
+const TYPES: [ElemType; 15] = [
     ElemType::Pred,
+    ElemType::S4,
+    ElemType::U4,
     ElemType::S8,
     ElemType::S16,
     ElemType::S32,
@@ -138,6 +140,8 @@ fn values(elem: ElemType, count: u64, random: &mut Random) -> Vec<u8> {
         };
         match elem {
             ElemType::Pred => bytes.push(raw as u8 & 1),
+            ElemType::S4 => bytes.push(((raw as i8) << 4 >> 4) as u8),
+            ElemType::U4 => bytes.push(raw as u8 & 15),
             ElemType::F32 if any => bytes.extend((raw as u32).to_le_bytes()),
             ElemType::F32 => bytes.extend((float as f32).to_le_bytes()),
             ElemType::F64 if any => bytes.extend(raw.to_le_bytes()),
@@ -265,9 +269,19 @@ fn compare_clamp_and_fma() {
 fn convert() {
     let conversions = TYPES.into_iter().flat_map(|to| on_every_type(&OpKind::Convert, 1, Some(to)));
     let (evaluated, simulated) = agree(conversions.collect(), 4);
-    // f64 to and from bf16 and f64 to f16 are not simulated.
-    assert_eq!(evaluated, simulated + 3);
-    let casts = TYPES.into_iter().flat_map(|to| on_every_type(&OpKind::BitcastConvert, 1, Some(to)));
-    let (evaluated, simulated) = agree(casts.filter(|c| c.from.bytes() == c.to.bytes()).collect(), 5);
     assert_eq!(evaluated, simulated);
+    let casts = TYPES.into_iter().flat_map(|to| on_every_type(&OpKind::BitcastConvert, 1, Some(to)));
+    let (evaluated, simulated) = agree(casts.filter(|c| c.from.bits() == c.to.bits()).collect(), 5);
+    assert_eq!(evaluated, simulated);
+}
+
+#[test]
+fn reduce_precision() {
+    let widths = [(1, 0), (2, 3), (4, 3), (5, 2), (5, 10), (8, 0), (8, 7), (8, 23), (11, 30), (11, 52)];
+    let cases = widths.into_iter().flat_map(|(exponent_bits, mantissa_bits)| {
+        on_every_type(&OpKind::ReducePrecision { exponent_bits, mantissa_bits }, 1, None)
+    });
+    let (evaluated, simulated) = agree(cases.collect(), 6);
+    assert_eq!(evaluated, simulated);
+    assert_eq!(evaluated, 4 * widths.len());
 }

@@ -4,4 +4,6 @@
 mod differential;
 mod elementwise;
 mod matmul;
+mod strict;
+mod threads;
 mod tile_machine;
