@@ -66,6 +66,21 @@ pub(crate) fn splat(code: &mut Code, literal: impl std::fmt::Display, ty: &str, 
 pub(crate) fn constant(code: &mut Code, elem: ElemType, bytes: &[u8], lanes: u64) -> Result<Value> {
     let ty = register_type(elem)?;
     let bits = bytes.iter().rev().fold(0u128, |bits, &byte| bits << 8 | u128::from(byte));
+    // LLVM takes x·1, x/1 and x-0 for x, which a denormal x is not here: such numbers are hidden from it.
+    let neutral = match elem {
+        ElemType::BF16 if matches!(bits & 0x7fff, 0 | 0x3f80) => Some(("i32", bits << 16)),
+        ElemType::F32 if matches!(bits & 0x7fff_ffff, 0 | 0x3f80_0000) => Some(("i32", bits)),
+        ElemType::F64 if matches!(bits << 1 & 0xffff_ffff_ffff_ffff, 0 | 0x7fe0_0000_0000_0000) => {
+            Some(("i64", bits))
+        }
+        _ => None,
+    };
+    if let Some((int, bits)) = neutral.filter(|_| lanes == 1) {
+        let bits = if int == "i32" { i64::from(bits as u32 as i32) } else { bits as i64 };
+        let plain = splat(code, bits, int, 1);
+        let hidden = code.op(format_args!("llvm.inline_asm \"\", \"=r,0\" {plain} : ({int}) -> {int}"));
+        return Ok(code.op(format_args!("arith.bitcast {hidden} : {int} to {ty}")));
+    }
     Ok(match elem {
         ElemType::Pred => splat(code, u8::from(bits != 0), ty, lanes),
         ElemType::BF16 => splat(code, format_args!("0x{:08X}", bits << 16), ty, lanes),

@@ -83,7 +83,7 @@ fn room(isa: &Isa, instr: &Instr, alpha: &[AttrVal], k: usize) -> Option<i64> {
             .filter(|((start, _), _)| **start == Expr::Beta(k as u16));
         starts.filter_map(|((_, len), &size)| Some(size as i64 - len.eval(env).ok()?)).collect::<Vec<i64>>()
     });
-    rooms.min()
+    rooms.min().map(|room| room.max(0))
 }
 
 fn random_beta(
@@ -245,7 +245,7 @@ fn every_dot() {
 /// The same instructions over smaller buffers: the oracle keeps every byte, and slices are short here.
 fn small(mut isa: Isa) -> Isa {
     for buffer in &mut isa.buffers {
-        buffer.access.iter_mut().for_each(|size| *size = (*size).min(512));
+        buffer.access.iter_mut().for_each(|size| *size = (*size).min(1024));
     }
     isa
 }
