@@ -202,6 +202,8 @@ fn loops(isa: &Isa, oracle: &Oracle<'_>) {
     assert!(!full(32 * 16 + 1, 16, 16));
     assert!(full(16, 16, 256 * 16));
     assert!(!full(16, 16, 256 * 16 + 1));
+    // 3 * 171 tiles, one more than 512.
+    assert!(!full(32, 16, 171 * 16));
 
     let (a, b) = (random_i8(&mut rng, 60), random_i8(&mut rng, 60));
     let (left, right) = (a.little_endian(), b.little_endian());

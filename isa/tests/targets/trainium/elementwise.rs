@@ -160,8 +160,14 @@ pub(super) fn scalars(isa: &Isa, oracle: &Oracle<'_>) {
 }
 
 pub(super) fn reductions(isa: &Isa, oracle: &Oracle<'_>) {
-    // Small integers: every order of summation is exact.
-    let x: Vec<f32> = (0..P * F).map(|at| ((at * 11) % 13) as f32 - 6.5).collect();
+    // Far from every initial value, on both sides, and small: every order of summation is exact.
+    for middle in [-100.0, 0.0, 100.0] {
+        reductions_about(isa, oracle, middle);
+    }
+}
+
+fn reductions_about(isa: &Isa, oracle: &Oracle<'_>, middle: f32) {
+    let x: Vec<f32> = (0..P * F).map(|at| middle + ((at * 11) % 13) as f32 - 6.0).collect();
     let bytes = x.little_endian();
     type Fold = fn(f32, f32) -> f32;
     let folds: [(&str, f32, Fold, f32); 5] = [
