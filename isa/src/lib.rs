@@ -3,6 +3,7 @@
 //! and no PJRT.
 
 pub mod assembly;
+mod complete;
 pub mod constant;
 pub mod control;
 pub mod device;

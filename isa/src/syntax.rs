@@ -60,6 +60,22 @@ pub fn check_block(text: &str, file: &str) -> Result<(), Diagnostics> {
     if list.is_empty() { Ok(()) } else { Err(Diagnostics { file: file.to_owned(), text: text.into(), list }) }
 }
 
+/// The model of a text without the checks of types, ranges and buffers.
+///
+/// # Errors
+/// Faults of spelling and grammar, unknown names.
+pub(crate) fn parse_unchecked(text: &str, file: &str) -> Result<Isa, Diagnostics> {
+    let parsed = parser::parse(text);
+    let mut list = parsed.faults;
+    let mut lowered = lower::lower(&parsed.items);
+    if !parsed.declarations_lost {
+        list.append(&mut lowered.diagnostics);
+    }
+    list.sort_by_key(|d| d.span.start);
+    let complete = list.is_empty();
+    if complete { Ok(lowered.isa) } else { Err(Diagnostics { file: file.to_owned(), text: text.into(), list }) }
+}
+
 impl Isa {
     /// Reads a description. Warnings are dropped; [`Isa::parse_with_warnings`] keeps them.
     ///

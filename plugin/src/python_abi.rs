@@ -89,6 +89,56 @@ pub extern "C" fn act_executables_json() -> *mut c_char {
     text(|| Some(records::executables_json()))
 }
 
+/// The text behind a C string.
+///
+/// # Safety
+/// `text` must be null or null-terminated.
+unsafe fn borrowed(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise; the pointer is not null.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+/// Whether a semantics block of TAIDL is well-formed; `file` is how messages call its source.
+///
+/// Returns null, or what is wrong with it.
+///
+/// # Safety
+/// `block` and `file` must be null-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn act_taidl_check_block(block: *const c_char, file: *const c_char) -> *mut c_char {
+    // SAFETY: the caller's promise.
+    let (block, file) = unsafe { (borrowed(block), borrowed(file)) };
+    text(|| match (block, file) {
+        (Some(block), Some(file)) => act_isa::syntax::check_block(&block, &file).err().map(|e| e.to_string()),
+        _ => Some("neither the block nor its name may be null".to_owned()),
+    })
+}
+
+/// Completes a description whose attributes have no ranges and checks it: a JSON object with `text`, the whole
+/// description, and `warnings`, or with `error`.
+///
+/// # Safety
+/// `description` and `file` must be null-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn act_taidl_complete(description: *const c_char, file: *const c_char) -> *mut c_char {
+    // SAFETY: the caller's promise.
+    let (description, file) = unsafe { (borrowed(description), borrowed(file)) };
+    text(|| {
+        let (Some(description), Some(file)) = (description, file) else {
+            return Some(json!({ "error": "neither the description nor its name may be null" }).to_string());
+        };
+        let answer = match act_isa::Isa::parse_and_complete(&description, &file) {
+            Ok((isa, warnings)) => json!({ "text": isa.print(), "warnings": warnings.to_string() }),
+            Err(diagnostics) => json!({ "error": diagnostics.to_string() }),
+        };
+        Some(answer.to_string())
+    })
+}
+
 /// The library's state, a JSON object: `version`, `build_id`, and about XLA's library, null while it is not
 /// loaded, `xla_plugin` (its path), `xla_plugin_api` (its version) and `host_only` (null, or why nothing can
 /// be offloaded with it).

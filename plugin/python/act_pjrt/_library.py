@@ -82,6 +82,10 @@ def load() -> ctypes.CDLL:
     library.act_regions_json.restype = ctypes.c_void_p
     library.act_last_run_json.restype = ctypes.c_void_p
     library.act_executables_json.restype = ctypes.c_void_p
+    library.act_taidl_check_block.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    library.act_taidl_check_block.restype = ctypes.c_void_p
+    library.act_taidl_complete.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    library.act_taidl_complete.restype = ctypes.c_void_p
     library.act_string_free.argtypes = [ctypes.c_void_p]
     library.act_string_free.restype = None
     return library
