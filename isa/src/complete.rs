@@ -103,7 +103,8 @@ impl Instr {
             (Expr::Int(v), Expr::Alpha(k)) => (*k, mirrored(relation), *v),
             _ => return false,
         };
-        let Some(AttrKind::Int { min, max }) = self.alpha.get_mut(usize::from(attr)).map(|a| &mut a.kind) else {
+        let Some(AttrKind::Int { min, max }) = self.alpha.get_mut(usize::from(attr)).map(|a| &mut a.kind)
+        else {
             return false;
         };
         let (low, high) = match relation {

@@ -15,6 +15,7 @@ pub mod program;
 mod registers;
 pub mod semantics;
 pub mod syntax;
+mod table;
 pub mod targets;
 
 pub use assembly::{
@@ -34,4 +35,5 @@ pub use program::{Affine, Extent, LoopId, LoopProgram, Phase, Place, Program, Sp
 pub use registers::NotSelectable;
 pub use semantics::{InstantiateError, Position};
 pub use syntax::Diagnostics;
+pub use table::{TableError, targets_table};
 pub use targets::{TargetError, load_target, targets};

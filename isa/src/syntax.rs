@@ -23,7 +23,9 @@
 mod ast;
 mod check;
 mod check_encoding;
+mod check_flow;
 pub mod diagnostic;
+mod format;
 #[cfg(test)]
 mod fuzz;
 mod lexer;
@@ -31,6 +33,8 @@ mod lower;
 mod lower_control;
 mod lower_encoding;
 mod lower_stmt;
+mod mend;
+mod page;
 mod parse_computation;
 mod parse_encoding;
 mod parse_term;
@@ -48,6 +52,8 @@ mod scope;
 mod tests;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Severity, Span};
+pub use format::format;
+pub use page::{InstrPage, Page};
 
 use crate::model::Isa;
 
@@ -73,7 +79,11 @@ pub(crate) fn parse_unchecked(text: &str, file: &str) -> Result<Isa, Diagnostics
     }
     list.sort_by_key(|d| d.span.start);
     let complete = list.is_empty();
-    if complete { Ok(lowered.isa) } else { Err(Diagnostics { file: file.to_owned(), text: text.into(), list }) }
+    if complete {
+        Ok(lowered.isa)
+    } else {
+        Err(Diagnostics { file: file.to_owned(), text: text.into(), list })
+    }
 }
 
 impl Isa {
@@ -105,6 +115,9 @@ impl Isa {
             isa = Some(lowered.isa);
         }
         list.sort_by_key(|d| d.span.start);
+        // Two things missing in one place are one fault.
+        let expected = |d: &Diagnostic| matches!(d.problem, Problem::Expected { .. });
+        list.dedup_by(|b, a| a.span == b.span && expected(a) && expected(b));
         let diagnostics = Diagnostics { file: file.to_owned(), text: text.into(), list };
         match isa {
             Some(isa) if !diagnostics.has_errors() => Ok((isa, diagnostics)),

@@ -2,9 +2,10 @@
 //! buffers, attributes that the compiler can solve, buffers that something writes.
 
 use super::check_encoding::check_fields;
+use super::check_flow::check_flow;
 use super::diagnostic::{Diagnostic, Problem};
 use super::lower::{InstrSpans, LoweredIsa, betas};
-use super::sample::legal_alphas;
+use super::sample::{Search, first_legal, legal_alphas};
 use crate::AttrVal;
 use crate::assembly::check_templates;
 use crate::expr::{Env, EvalExprError, Expr};
@@ -12,6 +13,9 @@ use crate::model::{AttrKind, Instr, Isa, Slice, SymConst};
 use crate::semantics::{InstantiateError, Position};
 use act_hlo::OpKind;
 use std::collections::BTreeSet;
+
+/// Values of an attribute that the compiler tries where no equation determines it.
+const MAX_TRIED: i64 = 4096;
 
 /// Values tried for a register that changes.
 const MAX_NUMBERS: usize = 16;
@@ -24,6 +28,9 @@ pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     for (at, (instr, spans)) in isa.instrs.iter().zip(&lowered.instrs).enumerate() {
         let stateful = stateful.contains(&crate::InstrId(at as u16));
         attributes(instr, spans, stateful, &mut out);
+        if !stateful {
+            linear(instr, spans, &mut out);
+        }
         aliased(instr, spans, &mut out);
         samples(isa, instr, spans, &mut out);
         check_fields(isa, instr, &spans.fields, &mut out);
@@ -34,7 +41,7 @@ pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
 /// Checks that need every instruction; run only on descriptions that are right so far.
 pub(super) fn check_whole(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     let mut out = Vec::new();
-    buffers(lowered, &mut out);
+    check_flow(lowered, &mut out);
     if let Err((at, error)) = check_templates(&lowered.isa) {
         let span = lowered.instrs.get(at).map_or(super::Span::default(), |spans| spans.asm);
         out.push(Diagnostic::error(span, Problem::Template(error)));
@@ -116,6 +123,68 @@ fn solvable_alphas(instr: &Instr) -> BTreeSet<u16> {
     found
 }
 
+/// Warns of integer attributes that no chain of linear equations determines, where the compiler would have to try more
+/// values than it does.
+fn linear(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
+    let mut sizes: Vec<&Expr> = Vec::new();
+    for slice in instr.inputs.iter().chain(&instr.outputs) {
+        match slice {
+            Slice::Hbm(window) => sizes.extend(window.dims.iter().flat_map(|(len, stride)| [len, stride])),
+            Slice::OnChip(slice) => sizes.extend(&slice.len),
+        }
+    }
+    let mut inner = Vec::new();
+    instr.computation.stmts.iter().for_each(|s| s.for_each_expr(&mut |e| inner.push(e.clone())));
+    if let Some(structured) = &instr.structured {
+        structured.for_each_expr(&mut |e| inner.push(e.clone()));
+    }
+    sizes.extend(&inner);
+    let mut solved = BTreeSet::new();
+    loop {
+        let found = sizes.iter().find_map(|e| {
+            let mut unknown = BTreeSet::new();
+            alphas(e, &mut unknown);
+            let mut unknown = unknown.difference(&solved);
+            let k = *unknown.next()?;
+            (unknown.next().is_none() && degree(e, k) == Some(1)).then_some(k)
+        });
+        match found {
+            Some(k) => solved.insert(k),
+            None => break,
+        };
+    }
+    let mentioned = |k: u16| {
+        sizes.iter().any(|e| {
+            let mut found = BTreeSet::new();
+            alphas(e, &mut found);
+            found.contains(&k)
+        })
+    };
+    for (k, (decl, &span)) in (0u16..).zip(instr.alpha.iter().zip(&spans.alpha)) {
+        let wide = matches!(decl.kind, AttrKind::Int { min, max } if max.saturating_sub(min) >= MAX_TRIED);
+        if wide && mentioned(k) && !solved.contains(&k) {
+            out.push(Diagnostic::warning(span, Problem::NotLinear(decl.name.clone())));
+        }
+    }
+}
+
+/// Degree of an expression in attribute `k`; `None` where it is no polynomial in it.
+fn degree(e: &Expr, k: u16) -> Option<u32> {
+    match e {
+        Expr::Alpha(at) => Some(u32::from(*at == k)),
+        Expr::Int(_) | Expr::Beta(_) | Expr::Register(_) | Expr::Variable(_) => Some(0),
+        Expr::Add(a, b) | Expr::Sub(a, b) => Some(degree(a, k)?.max(degree(b, k)?)),
+        Expr::Mul(a, b) => Some(degree(a, k)? + degree(b, k)?),
+        Expr::Div(a, b)
+        | Expr::Mod(a, b)
+        | Expr::CeilDiv(a, b)
+        | Expr::Shl(a, b)
+        | Expr::Shr(a, b)
+        | Expr::Min(a, b)
+        | Expr::Max(a, b) => (degree(a, k)? == 0 && degree(b, k)? == 0).then_some(0),
+    }
+}
+
 /// Two outputs that are one slice cannot both be written.
 fn aliased(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
     for (k, output) in instr.outputs.iter().enumerate() {
@@ -156,18 +225,22 @@ fn show(instr: &Instr, alpha: &[AttrVal]) -> String {
 fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
     let registers = isa.register_values();
     let mutable = isa.mutable_registers();
-    let legal = legal_alphas(instr, &registers, &mutable);
+    let mut legal = legal_alphas(instr, &registers, &mutable);
     if legal.is_empty() {
         let span = spans.requires.first().copied().unwrap_or(spans.name);
-        out.push(Diagnostic::warning(span, Problem::NoLegalAlpha));
+        match first_legal(instr, &registers, &mutable) {
+            Search::Found(alpha) => legal.push(alpha),
+            Search::Nothing => out.push(Diagnostic::error(span, Problem::Contradiction)),
+            Search::TooMany => out.push(Diagnostic::warning(span, Problem::NoLegalAlpha)),
+        }
     }
     let states = register_states(isa, instr, &mutable);
-    for alpha in &legal {
+    let fault_for = |alpha: &Vec<AttrVal>| {
         let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
         let env = Env { alpha: &ints, beta: &[], registers: &registers };
         let known = Known { env, mutable: &mutable };
         let meaning = states.iter().find_map(|state| instr.meaning(isa, alpha, state).err());
-        let fault = match meaning {
+        match meaning {
             Some(error) => {
                 let place = error.place();
                 Some((place, without_place(&error)))
@@ -175,22 +248,21 @@ fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnosti
             None => oversized(isa, instr, &known)
                 .or_else(|| bad_cost(instr, &known))
                 .or_else(|| bad_update(instr, &known)),
-        };
-        if let Some((place, message)) = fault {
-            let at = |list: &[super::Span], k: usize| list.get(k).copied().unwrap_or(spans.name);
-            let span = match place {
-                Some(Position::Require(k)) => at(&spans.requires, k),
-                Some(Position::Input(k)) => at(&spans.inputs, k),
-                Some(Position::Output(k)) => at(&spans.outputs, k),
-                Some(Position::Stmt(k)) => at(&spans.stmts, k),
-                Some(Position::Update(k)) => at(&spans.updates, k),
-                None => spans.cost,
-            };
-            let problem = Problem::Type { alpha: show(instr, alpha), message };
-            out.push(Diagnostic::error(span, problem));
-            return;
         }
-    }
+    };
+    let Some((alpha, (place, message))) = legal.iter().find_map(|a| Some((a, fault_for(a)?))) else { return };
+    let at = |list: &[super::Span], k: usize| list.get(k).copied().unwrap_or(spans.name);
+    let span = match place {
+        Some(Position::Require(k)) => at(&spans.requires, k),
+        Some(Position::Input(k)) => at(&spans.inputs, k),
+        Some(Position::Output(k)) => at(&spans.outputs, k),
+        Some(Position::Stmt(k)) => at(&spans.stmts, k),
+        Some(Position::Update(k)) => at(&spans.updates, k),
+        None => spans.cost,
+    };
+    let fits = legal.iter().find(|a| fault_for(a).is_none()).map(|a| show(instr, a));
+    let problem = Problem::Type { alpha: show(instr, alpha), message, fits };
+    out.push(Diagnostic::error(span, problem));
 }
 
 /// The message without the position, which the caret shows.
@@ -302,22 +374,5 @@ fn division_by_zero(e: &Expr) -> bool {
         | Expr::Min(a, b)
         | Expr::Max(a, b) => division_by_zero(a) || division_by_zero(b),
         Expr::Int(_) | Expr::Alpha(_) | Expr::Beta(_) | Expr::Register(_) | Expr::Variable(_) => false,
-    }
-}
-
-fn buffers(lowered: &LoweredIsa, out: &mut Vec<Diagnostic>) {
-    let isa = &lowered.isa;
-    let uses =
-        |slices: &[Slice], id| slices.iter().any(|s| matches!(s, Slice::OnChip(slice) if slice.buffer == id));
-    for (id, &span) in isa.buffer_ids().zip(&lowered.buffers) {
-        let name = || isa.buffer(id).name.clone();
-        let written = isa.instrs.iter().any(|i| uses(&i.outputs, id));
-        let read = isa.instrs.iter().any(|i| uses(&i.inputs, id));
-        match (written, read) {
-            (false, true) if isa.buffer(id).init.is_some() => {}
-            (false, true) => out.push(Diagnostic::error(span, Problem::NeverWritten(name()))),
-            (false, false) => out.push(Diagnostic::warning(span, Problem::UnusedBuffer(name()))),
-            (true, _) => {}
-        }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn check_fields(isa: &Isa, instr: &Instr, spans: &[Vec<Span>], out: &
                     field.at,
                     u32::from(field.at) + u32::from(field.width)
                 );
-                out.push(Diagnostic::error(span, Problem::Type { alpha: given, message }));
+                out.push(Diagnostic::error(span, Problem::Type { alpha: given, message, fits: None }));
             }
         }
     }

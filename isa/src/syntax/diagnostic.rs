@@ -3,6 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// Characters of a line that are shown.
+const WIDTH: usize = 120;
+/// Faults that are shown of one text.
+const MAX_SHOWN: usize = 40;
+
 /// A byte range of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -61,9 +66,20 @@ pub enum Problem {
     #[error("operator `{op}`: {message}")]
     Operator { op: String, message: String },
     #[error("{}{message}", if alpha.is_empty() { String::new() } else { format!("for {alpha}: ") })]
-    Type { alpha: String, message: String },
+    Type {
+        alpha: String,
+        message: String,
+        /// Attribute values for which nothing is wrong.
+        fits: Option<String>,
+    },
     #[error("no legal values of the attributes were found: the requirements seem to contradict each other")]
     NoLegalAlpha,
+    #[error("no values of the attributes fulfil the requirements")]
+    Contradiction,
+    #[error(
+        "attribute `{0}` occurs only in products and quotients, from which the compiler does not solve it"
+    )]
+    NotLinear(String),
     #[error("attribute `{name}` {why}, so the compiler cannot solve it")]
     Unsolvable { name: String, why: &'static str },
     #[error("addressing attribute `{0}` is used nowhere")]
@@ -86,6 +102,10 @@ pub enum Problem {
     NeverWritten(String),
     #[error("no instruction uses buffer `{0}`")]
     UnusedBuffer(String),
+    #[error("nothing reads buffer `{0}`: what is written into it is lost")]
+    NeverRead(String),
+    #[error("this can never be executed: nothing brings a first value into buffer `{0}`")]
+    NeverProduced(String),
     #[error("{0}")]
     Template(crate::assembly::TemplateError),
 }
@@ -147,27 +167,40 @@ impl Diagnostics {
         let margin = " ".repeat(number.len());
         writeln!(f, "{margin}--> {}:{line}:{column}", self.file)?;
         let source = self.text.lines().nth(line - 1).unwrap_or("");
-        writeln!(f, "{margin} |")?;
-        writeln!(f, "{number} | {source}")?;
-        // Tabs are kept, so that the caret stands under its character whatever their width.
-        let indent: String =
-            source.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let (end_line, end_column) = self.line_column(diagnostic.span.end);
         let last = if end_line == line { end_column } else { source.chars().count() + 1 };
-        let width = last.saturating_sub(column).max(1);
-        write!(f, "{margin} | {indent}{}", "^".repeat(width))
+        // A long line is shown around its fault.
+        let from = if column > WIDTH { column - WIDTH / 2 } else { 1 };
+        let long = source.chars().count() >= from + WIDTH;
+        let shown: String = source.chars().skip(from - 1).take(WIDTH).collect();
+        let (head, tail) = (if from > 1 { "…" } else { "" }, if long { "…" } else { "" });
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{number} | {head}{shown}{tail}")?;
+        // Tabs are kept, so that the caret stands under its character whatever their width.
+        let indent: String =
+            shown.chars().take(column - from).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let pad = if from > 1 { " " } else { "" };
+        let width = last.saturating_sub(column).clamp(1, WIDTH.saturating_sub(column - from).max(1));
+        write!(f, "{margin} | {pad}{indent}{}", "^".repeat(width))?;
+        match diagnostic.problem.mend() {
+            Some(mend) => write!(f, "\n{margin} = {mend}"),
+            None => Ok(()),
+        }
     }
 }
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (k, diagnostic) in self.list.iter().enumerate() {
+        for (k, diagnostic) in self.list.iter().take(MAX_SHOWN).enumerate() {
             if k > 0 {
                 f.write_str("\n\n")?;
             }
             self.render(f, diagnostic)?;
         }
-        Ok(())
+        match self.list.len().saturating_sub(MAX_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n\nand {more} more"),
+        }
     }
 }
 
@@ -220,7 +253,27 @@ mod tests {
         let list = vec![Diagnostic::error(Span { start, end: start + 2 }, problem)];
         let shown = Diagnostics { file: "x.taidl".into(), text: text.into(), list }.to_string();
         let expected = "error: unknown element type `q8`; the nearest known one is `s8`\n --> x.taidl:2:12\n  |\n\
-                        2 | \tbuffer ü: q8[1]\n  | \t          ^^";
+                        2 | \tbuffer ü: q8[1]\n  | \t          ^^\n  = write `s8`?";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_its_fault() {
+        let text = format!("{}${}", "x ".repeat(50_000), " y".repeat(50_000));
+        let list =
+            vec![Diagnostic::error(Span { start: 100_000, end: 100_001 }, Problem::UnexpectedCharacter('$'))];
+        let shown = Diagnostics { file: "x".into(), text: text.into(), list }.to_string();
+        assert!(shown.len() < 600, "{}", shown.len());
+        let lines: Vec<&str> = shown.lines().collect();
+        let at = |line: &str, c: char| line.chars().position(|d| d == c);
+        assert_eq!(at(lines[3], '$'), at(lines[4], '^'), "{shown}");
+    }
+
+    #[test]
+    fn only_so_many_faults_are_shown() {
+        let list = vec![Diagnostic::error(Span::default(), Problem::UnexpectedCharacter('$')); 100];
+        let shown = Diagnostics { file: "x".into(), text: "$".into(), list }.to_string();
+        assert_eq!(shown.matches("unexpected").count(), MAX_SHOWN);
+        assert!(shown.ends_with("and 60 more"));
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Tokens {
     pub list: Vec<(Token, Span)>,
     /// Places of the comments, without the line's end.
     pub comments: Vec<Span>,
-    /// Characters and literals that are no token; they are left out of the list.
+    /// Characters and literals that are no token.
     pub faults: Vec<Diagnostic>,
 }
 
@@ -60,8 +60,17 @@ pub(super) fn tokens(text: &str) -> Tokens {
                     return out;
                 }
             }
-            // Every fault leaves the lexer behind its first character at least.
-            Err(fault) => out.faults.push(fault),
+            // Every fault leaves the lexer behind its first character at least. What was meant to be a string or a
+            // number stands as one, lest its absence be a second fault.
+            Err(fault) => {
+                let meant = match text[start..].chars().next() {
+                    Some('"') => Some(Token::Str(String::new())),
+                    Some(c) if c.is_ascii_digit() => Some(Token::Int(1)),
+                    _ => None,
+                };
+                out.list.extend(meant.map(|token| (token, Span { start, end: lexer.at })));
+                out.faults.push(fault);
+            }
         }
     }
 }

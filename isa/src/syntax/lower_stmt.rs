@@ -97,6 +97,7 @@ impl Block {
                     let problem = Problem::Type {
                         alpha: String::new(),
                         message: format!("parameter({at}), but the instruction has {inputs} `in` slices"),
+                        fits: None,
                     };
                     return Err(Diagnostic::error(index.span, problem));
                 }
@@ -274,7 +275,7 @@ fn constant_span(c: &ConstantAst) -> Span {
 
 fn literal(elem: ElemType, dims: Vec<u64>, bytes: Vec<u8>, span: Span) -> Parsed<Literal> {
     Literal::from_bytes(Shape::new(elem, dims), bytes).map_err(|e| {
-        let problem = Problem::Type { alpha: String::new(), message: e.to_string() };
+        let problem = Problem::Type { alpha: String::new(), message: e.to_string(), fits: None };
         Diagnostic::error(span, problem)
     })
 }

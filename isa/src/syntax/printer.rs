@@ -57,7 +57,7 @@ fn list<T: std::fmt::Display>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<String>>().join(", ")
 }
 
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let whole = super::parser::SIZE_UNITS
         .iter()
         .rev()
@@ -110,6 +110,12 @@ fn enumerated(instr: &Instr) -> (usize, [BTreeMap<usize, &[i64]>; 2]) {
     (used, sets)
 }
 
+/// Computational and addressing attributes with their ranges, and how many of the leading requirements these state.
+pub(super) fn attributes(instr: &Instr) -> (String, String, usize) {
+    let (stated, sets) = enumerated(instr);
+    (attrs(&instr.alpha, &sets[0]), attrs(&instr.beta, &sets[1]), stated)
+}
+
 fn attrs(attributes: &[AttrDecl], sets: &BTreeMap<usize, &[i64]>) -> String {
     let one = |(k, a): (usize, &AttrDecl)| match (sets.get(&k), &a.kind) {
         (Some(set), _) => format!("{}: {{{}}}", a.name, list(set)),
@@ -130,12 +136,12 @@ impl Printer<'_> {
     fn instr(&self, out: &mut String) {
         let instr = self.instr;
         let _ = write!(out, "instr {}", instr.name);
-        let (enumerated, sets) = enumerated(instr);
-        if !instr.alpha.is_empty() {
-            let _ = write!(out, " alpha({})", attrs(&instr.alpha, &sets[0]));
+        let (alpha, beta, enumerated) = attributes(instr);
+        if !alpha.is_empty() {
+            let _ = write!(out, " alpha({alpha})");
         }
-        if !instr.beta.is_empty() {
-            let _ = write!(out, " beta({})", attrs(&instr.beta, &sets[1]));
+        if !beta.is_empty() {
+            let _ = write!(out, " beta({beta})");
         }
         out.push_str(" {\n");
         for slice in &instr.inputs {
@@ -176,7 +182,7 @@ impl Printer<'_> {
         out.push_str("}\n");
     }
 
-    fn slice(&self, slice: &Slice) -> String {
+    pub(super) fn slice(&self, slice: &Slice) -> String {
         match slice {
             Slice::Hbm(window) => {
                 let start = self.expr(&window.start);
@@ -371,7 +377,7 @@ impl Printer<'_> {
 }
 
 /// Names of statements: their own, or numbered ones where those are absent or repeated.
-fn names(stmts: &[Stmt]) -> Vec<String> {
+pub(super) fn names(stmts: &[Stmt]) -> Vec<String> {
     let taken = |name: &str| stmts.iter().filter(|s| s.name == name).count();
     let fresh = |k: usize| {
         let mut name = format!("v{k}");

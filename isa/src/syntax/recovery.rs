@@ -42,9 +42,10 @@ impl Parser {
         matches!(self.peek(), Token::Ident(word) if words.contains(&word.as_str()))
     }
 
-    /// Whether an item starts here for certain: its word at the left edge of the page.
+    /// Whether an item starts here for certain: a word at the left edge of the page that begins nothing else.
     pub(super) fn at_left_item(&self) -> bool {
-        self.layout() == Layout::Left && self.is_word_of(&ITEMS)
+        let statement = matches!(self.peek_at(1), Token::Punct("="));
+        self.layout() == Layout::Left && self.is_word_of(&ITEMS) && !self.is_word_of(&PARTS) && !statement
     }
 
     pub(super) fn gives_up(&self) -> bool {

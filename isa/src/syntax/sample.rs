@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 const MAX_TRIED: u128 = 4096;
 const MAX_LEGAL: usize = 48;
 
+/// Combinations up to which all are looked through.
+const MAX_SEARCHED: u128 = 1 << 16;
+
 /// Values tried for an attribute without an upper end.
 const OPEN_END: i64 = 1 << 20;
 
@@ -40,6 +43,49 @@ pub(super) fn legal_alphas(instr: &Instr, registers: &[i64], mutable: &BTreeSet<
         index = (index + step) % total;
     }
     legal
+}
+
+/// What looking through all combinations of attributes finds.
+pub(super) enum Search {
+    Found(Vec<AttrVal>),
+    /// There is no legal combination.
+    Nothing,
+    /// There are too many to look through.
+    TooMany,
+}
+
+/// Looks through every combination, where these are few.
+pub(super) fn first_legal(instr: &Instr, registers: &[i64], mutable: &BTreeSet<u16>) -> Search {
+    let mut ranges = Vec::with_capacity(instr.alpha.len());
+    let mut total = 1u128;
+    for decl in &instr.alpha {
+        // Requirements are over integers: one f32 is as good as another.
+        let (min, len) = match decl.kind {
+            AttrKind::Int { min, max } => (min, (i128::from(max) - i128::from(min) + 1) as u128),
+            AttrKind::F32 => (0, 1),
+        };
+        total = total.saturating_mul(len);
+        ranges.push((min, len));
+    }
+    if total > MAX_SEARCHED {
+        return Search::TooMany;
+    }
+    for index in 0..total {
+        let mut rest = index;
+        let values = instr.alpha.iter().zip(&ranges).map(|(decl, &(min, len))| {
+            let step = (rest % len) as i64;
+            rest /= len;
+            match decl.kind {
+                AttrKind::Int { .. } => AttrVal::Int(min + step),
+                AttrKind::F32 => AttrVal::F32(1f32.to_bits()),
+            }
+        });
+        let alpha: Vec<AttrVal> = values.collect();
+        if holds(instr, &alpha, registers, mutable) {
+            return Search::Found(alpha);
+        }
+    }
+    Search::Nothing
 }
 
 /// Legal combinations of the ends of ranges, open ones included, and of the numbers that requirements mention.
