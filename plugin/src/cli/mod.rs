@@ -1,7 +1,9 @@
 //! The command line: what it accepts, and how outcomes become output and exit codes. Knows no PJRT.
 
 mod compile;
+mod import;
 mod input;
+mod isa;
 mod outcome;
 mod run;
 mod targets;
@@ -29,6 +31,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Work on descriptions.
+    #[command(subcommand)]
+    Isa(isa::IsaCommand),
     /// Compile a kernel in HLO text.
     Compile {
         #[command(flatten)]
@@ -132,6 +137,10 @@ pub fn main() -> ExitCode {
         Command::Targets { json } => {
             let format = if json { Format::Json } else { Format::Text };
             (format, targets::targets())
+        }
+        Command::Isa(command) => {
+            let format = if command.json() { Format::Json } else { Format::Text };
+            (format, command.run())
         }
         Command::Compile { kernel, emit } => (kernel.format(), compile::compile(&kernel, emit)),
         Command::Run { kernel, seed } => (kernel.format(), run::run(&kernel, seed)),

@@ -35,6 +35,30 @@ pub(super) enum CliError {
     },
     #[error("{file}: {error}")]
     Parse { file: PathBuf, error: Box<ParseError> },
+    #[error("cannot write {file}: {source}")]
+    Write {
+        file: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Description(#[from] Box<act_isa::syntax::Diagnostics>),
+    #[error(transparent)]
+    Target(#[from] act_isa::targets::TargetError),
+    #[error(transparent)]
+    Table(#[from] act_isa::TableError),
+    #[error("cannot run {python}: {source}; importing needs Python 3 with act-pjrt installed")]
+    Python {
+        python: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("running {file} failed:\n{said}")]
+    Script { file: PathBuf, said: String },
+    #[error("{file} makes no Accelerator")]
+    NothingDescribed { file: PathBuf },
+    #[error("{file} describes {count} accelerators; give the folder to write them into with -o")]
+    SeveralDescribed { file: PathBuf, count: usize },
     #[error("{file}: the module has no result")]
     NoResult { file: PathBuf },
     #[error(transparent)]
