@@ -22,7 +22,11 @@ TO = ["@a.addr_out"]
 FROM = ["@a.addr_in"]
 
 instruction(
-    "load_rm", ["n"], ["addr_in", "addr_out"], [["d0", FROM, [BYTES]]], ["d1", TO, [ROWS]],
+    "load_rm",
+    ["n"],
+    ["addr_in", "addr_out"],
+    [["d0", FROM, [BYTES]]],
+    ["d1", TO, [ROWS]],
     """ENTRY load_rm {
         %bytes = u8[`@c.n * 128`] parameter(0);
         %pairs = u8[`@c.n`,64,2] reshape(%bytes);
@@ -31,7 +35,11 @@ instruction(
 )
 # Its value has the type of its slice for 64 rows only, which nothing here says.
 instruction(
-    "load_cm", ["n"], ["addr_in", "addr_out"], [["d0", FROM, [BYTES]]], ["d1", TO, [ROWS]],
+    "load_cm",
+    ["n"],
+    ["addr_in", "addr_out"],
+    [["d0", FROM, [BYTES]]],
+    ["d1", TO, [ROWS]],
     """ENTRY load_cm {
         %bytes = u8[`@c.n * 128`] parameter(0);
         %pairs = u8[`@c.n`,64,2] reshape(%bytes);
@@ -40,7 +48,11 @@ instruction(
     }""",
 )
 instruction(
-    "store_rm", ["n"], ["addr_in", "addr_out"], [["d1", FROM, [ROWS]]], ["d0", TO, [BYTES]],
+    "store_rm",
+    ["n"],
+    ["addr_in", "addr_out"],
+    [["d1", FROM, [ROWS]]],
+    ["d0", TO, [BYTES]],
     """ENTRY store_rm {
         %rows = bf16[`@c.n`,64] parameter(0);
         %pairs = u8[`@c.n`,64,2] bitcast_convert(%rows);
@@ -48,7 +60,11 @@ instruction(
     }""",
 )
 instruction(
-    "store_cm", ["n"], ["addr_in", "addr_out"], [["d1", FROM, [ROWS]]], ["d0", TO, [BYTES]],
+    "store_cm",
+    ["n"],
+    ["addr_in", "addr_out"],
+    [["d1", FROM, [ROWS]]],
+    ["d0", TO, [BYTES]],
     """ENTRY store_cm {
         %rows = bf16[`@c.n`,64] parameter(0);
         %columns = bf16[64,`@c.n`] transpose(%rows), dimensions={1,0};
@@ -57,12 +73,19 @@ instruction(
     }""",
 )
 instruction(
-    "mov", ["n"], ["addr_in", "addr_out"], [["d2", FROM, [ROWS]]], ["d1", TO, [ROWS]],
+    "mov",
+    ["n"],
+    ["addr_in", "addr_out"],
+    [["d2", FROM, [ROWS]]],
+    ["d1", TO, [ROWS]],
     "ENTRY mov { %x = bf16[`@c.n`,64] parameter(0); ROOT %y = bf16[`@c.n`,64] copy(%x); }",
 )
 instruction(
-    "gemm", [], ["addr_1", "addr_2", "addr_out"],
-    [["d1", ["@a.addr_1"], ["64"]], ["d1", ["@a.addr_2"], ["64"]]], ["d2", TO, ["64"]],
+    "gemm",
+    [],
+    ["addr_1", "addr_2", "addr_out"],
+    [["d1", ["@a.addr_1"], ["64"]], ["d1", ["@a.addr_2"], ["64"]]],
+    ["d2", TO, ["64"]],
     """ENTRY gemm {
         %left = bf16[64,64] parameter(0);
         %right = bf16[64,64] parameter(1);
@@ -70,7 +93,11 @@ instruction(
     }""",
 )
 instruction(
-    "softmax", ["n"], ["addr"], [["d2", ["@a.addr"], [ROWS]]], ["d2", ["@a.addr"], [ROWS]],
+    "softmax",
+    ["n"],
+    ["addr"],
+    [["d2", ["@a.addr"], [ROWS]]],
+    ["d2", ["@a.addr"], [ROWS]],
     """ENTRY softmax {
         %x = bf16[`@c.n`,64] parameter(0);
         %e = bf16[`@c.n`,64] exponential(%x);

@@ -1,6 +1,6 @@
 //! No text makes the front end panic, and what parses prints to itself.
 
-use super::{lower, parser};
+use super::{format::format as put_right, lower, parser};
 use crate::AttrVal;
 use crate::encoding::{Dialect, Encoding, Field, FieldValue, Insn, Piece, Template};
 use crate::expr::{Cond, Env, Expr, Relation};
@@ -122,7 +122,17 @@ fn apply(text: &mut String, edit: &Edit) {
 }
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    match Isa::parse(text, "fuzz") {
+    let parsed = Isa::parse(text, "fuzz");
+    if let Ok(formatted) = put_right(text, "fuzz") {
+        let same = Isa::parse(&formatted, "formatted").ok();
+        prop_assert_eq!(same.as_ref(), parsed.as_ref().ok(), "{}", formatted);
+        let again = put_right(&formatted, "formatted");
+        prop_assert_eq!(again.ok(), Some(formatted));
+    }
+    if let Ok((completed, _)) = Isa::parse_and_complete(text, "fuzz") {
+        prop_assert!(Isa::parse(&completed.print(), "completed").is_ok());
+    }
+    match parsed {
         Ok(isa) => {
             let printed = isa.print();
             let again = Isa::parse(&printed, "printed");
@@ -247,14 +257,24 @@ fn write(steps: &[RandomStep], depth: usize, values: &mut [i32; 4], live: bool, 
     }
 }
 
+/// A few unless PROPTEST_CASES says how many.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn changed_descriptions_are_judged(which in any::<prop::sample::Index>(), edits in vec(edit(), 1..4)) {
         let mut text = which.get(&sources()).to_string();
         edits.iter().for_each(|edit| apply(&mut text, edit));
         check(&text)?;
+    }
+
+    #[test]
+    fn any_bytes_are_judged(bytes in vec(any::<u8>(), 0..200)) {
+        check(&String::from_utf8_lossy(&bytes))?;
     }
 
     #[test]

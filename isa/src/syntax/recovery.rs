@@ -73,7 +73,12 @@ impl Parser {
     /// To the next item.
     pub(super) fn skip_to_item(&mut self, start: usize) {
         loop {
-            self.skip(start, |p| p.layout() != Layout::Inside && p.is_word_of(&ITEMS));
+            // At the left edge an item may begin whose word is unknown.
+            self.skip(start, |p| match p.layout() {
+                Layout::Left => matches!(p.peek(), Token::Ident(_)),
+                Layout::First => p.is_word_of(&ITEMS),
+                Layout::Inside => false,
+            });
             // A brace that closes nothing here is part of what is skipped.
             if !self.eat("}") {
                 return;
