@@ -1,5 +1,7 @@
 """H_QKV as one writes it for the released TAIDL tools; ``act isa import`` runs this file as it is."""
 
+from typing import Any
+
 from act.generators import generate_backend, generate_oracle
 from act.taidl import Accelerator
 
@@ -8,7 +10,14 @@ qkv.add_data_model("d1", [128], [64], "bf16")
 qkv.add_data_model("d2", [64], [64], "bf16")
 
 
-def instruction(name, attributes, addresses, inputs, output, semantics):
+def instruction(
+    name: str,
+    attributes: list[str],
+    addresses: list[str],
+    inputs: list[Any],
+    output: list[Any],
+    semantics: str,
+) -> None:
     made = qkv.add_instruction(name, attributes, addresses)
     made.set_inputs(inputs)
     made.set_outputs([output])
