@@ -68,6 +68,8 @@ fn nothing_but_the_interface_is_exported() {
         "act_regions_json",
         "act_state_json",
         "act_string_free",
+        "act_taidl_check_block",
+        "act_taidl_complete",
     ];
     assert_eq!(names, expected);
 }
