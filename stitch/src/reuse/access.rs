@@ -1,6 +1,7 @@
 //! What instructions touch on chip, as affine boxes, and which parts of the buffers a program uses.
 
 use super::nest::for_each_loop;
+use crate::tile::segment::scaled;
 use act_isa::{Affine, AttrVal, BetaVal, BufferId, Env, Expr, InstrId, Isa, LoopId, Program, Slice, Space};
 use std::collections::BTreeMap;
 
@@ -90,12 +91,12 @@ fn affine(expr: &Expr, isa: &Isa, alpha: &[Option<i64>], beta: &[BetaVal]) -> Op
             BetaVal::Int(value) | BetaVal::Hbm(_, value) => Some(value.clone()),
         },
         Expr::Add(a, b) => rest(a)?.checked_add(&rest(b)?),
-        Expr::Sub(a, b) => rest(a)?.checked_add(&times(&rest(b)?, -1)?),
+        Expr::Sub(a, b) => rest(a)?.checked_add(&scaled(&rest(b)?, -1)?),
         Expr::Mul(a, b) => {
             let (a, b) = (rest(a)?, rest(b)?);
             match (a.ivs.is_empty(), b.ivs.is_empty()) {
-                (true, _) => times(&b, a.c0),
-                (_, true) => times(&a, b.c0),
+                (true, _) => scaled(&b, a.c0),
+                (_, true) => scaled(&a, b.c0),
                 _ => None,
             }
         }
@@ -105,14 +106,6 @@ fn affine(expr: &Expr, isa: &Isa, alpha: &[Option<i64>], beta: &[BetaVal]) -> Op
             expr.eval(env).ok().map(Affine::constant)
         }
     }
-}
-
-pub(super) fn times(value: &Affine, factor: i64) -> Option<Affine> {
-    let mut out = Affine::constant(value.c0.checked_mul(factor)?);
-    for &(iv, k) in &value.ivs {
-        out.add_term(iv, k.checked_mul(factor)?)?;
-    }
-    Some(out)
 }
 
 /// What an instruction touches; `None` when a slice is not affine.

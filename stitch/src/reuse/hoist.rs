@@ -23,7 +23,7 @@ pub(super) struct Hoister<'a> {
 /// A load in a run, and where its value goes.
 struct Load {
     region: Region,
-    /// Position among the loops between the hoisting loop and the load.
+    /// The loops between the hoisting loop and the load that its address depends on, outermost first.
     loops: Vec<(LoopId, u64)>,
 }
 

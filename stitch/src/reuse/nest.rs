@@ -1,5 +1,6 @@
 //! Loop nests as trees to be rewritten: flat sequences, fresh loops, substitution of loop variables.
 
+use crate::tile::segment::scaled;
 use act_isa::{Affine, BetaVal, LoopId, Program, View};
 
 /// Hands out loops that the program does not have yet: a loop variable names one loop.
@@ -51,11 +52,7 @@ pub(super) fn substitute(affine: &Affine, iv: LoopId, by: &Affine) -> Option<Aff
     let Some(&(_, factor)) = affine.ivs.iter().find(|term| term.0 == iv) else { return Some(affine.clone()) };
     let mut rest = affine.clone();
     rest.ivs.retain(|term| term.0 != iv);
-    let mut scaled = Affine::constant(by.c0.checked_mul(factor)?);
-    for &(inner, k) in &by.ivs {
-        scaled.add_term(inner, k.checked_mul(factor)?)?;
-    }
-    rest.checked_add(&scaled)
+    rest.checked_add(&scaled(by, factor)?)
 }
 
 /// The program with every use of `iv` replaced, and every loop inside it renamed to a fresh one. `None` when an address
