@@ -165,9 +165,19 @@ impl Selector {
         numerics: Numerics,
         limits: &Limits,
     ) -> Result<Selection, SelectError> {
+        self.select_with(kernel, numerics, limits, &self.rewrites(numerics))
+    }
+
+    /// Selects instructions for a kernel with these rewrites alone.
+    fn select_with(
+        &self,
+        kernel: &TiledKernel,
+        numerics: Numerics,
+        limits: &Limits,
+        rules: &[&'static Rule],
+    ) -> Result<Selection, SelectError> {
         self.check(kernel)?;
-        let rules = self.rewrites(numerics);
-        let explored = self.explore(kernel, numerics.float, &rules, limits);
+        let explored = self.explore(kernel, numerics.float, rules, limits);
         if let Some(clash) = explored.egraph.analysis.clash() {
             return Err(SelectError::Contradiction(clash.to_owned()));
         }

@@ -3,8 +3,10 @@ mod examples;
 mod execute;
 mod gemmini;
 mod generic;
+mod miniature;
 mod rewrites;
 mod whole;
+mod witnesses;
 
 use super::{Limits, SelectError, Selected, Selector};
 use crate::numerics::{FloatPolicy, Numerics};
