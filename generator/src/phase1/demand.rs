@@ -5,9 +5,9 @@
 use super::facts::TensorGraph;
 use super::matcher::Matcher;
 use super::matching::{Input, Match, Matching};
-use super::view;
+use super::view::Layout;
 use act_hlo::OpKind;
-use act_isa::{BufferId, Isa, Place, View};
+use act_isa::{BufferId, Isa, Place};
 use egg::Id;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ const DESTINATIONS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Demand {
     OnChip(Id, BufferId),
-    Store(Id, View),
+    Store(Id, Layout),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Expander<'_> {
         found
     }
 
-    fn store(&self, class: Id, place: &View) -> Vec<(Choice, Vec<Demand>, u64)> {
+    fn store(&self, class: Id, place: &Layout) -> Vec<(Choice, Vec<Demand>, u64)> {
         let matching = Matching { isa: self.isa, egraph: self.egraph };
         let mut found = Vec::new();
         for (class, place) in self.destinations(class, place) {
@@ -178,9 +178,7 @@ impl Expander<'_> {
                     .operands
                     .iter()
                     .enumerate()
-                    .map(|(k, &o)| {
-                        view::part(&place, *dim, &lens, k).map(|v| Demand::Store(self.egraph.find(o), v))
-                    })
+                    .map(|(k, &o)| place.part(*dim, &lens, k).map(|v| Demand::Store(self.egraph.find(o), v)))
                     .collect();
                 if let Some(parts) = parts {
                     found.push((Choice::Parts, parts, 0));
@@ -197,8 +195,8 @@ impl Expander<'_> {
     }
 
     /// Storing a class to a place also means storing what it is a re-view of to the place seen through that operator.
-    fn destinations(&self, class: Id, place: &View) -> Vec<(Id, View)> {
-        let first = (self.egraph.find(class), view::normalised(place.clone()));
+    fn destinations(&self, class: Id, place: &Layout) -> Vec<(Id, Layout)> {
+        let first = (self.egraph.find(class), place.clone());
         let mut seen = BTreeSet::from([first.clone()]);
         let mut all = vec![first];
         let mut next = 0;
@@ -209,7 +207,7 @@ impl Expander<'_> {
                 let [x] = node.operands[..] else { continue };
                 let x = self.egraph.find(x);
                 let from = &self.egraph[x].data.shape;
-                if let Some(place) = view::back_through(&place, node.op(), from)
+                if let Some(place) = place.back_through(node.op(), from)
                     && seen.insert((x, place.clone()))
                 {
                     all.push((x, place));

@@ -2,7 +2,7 @@
 //! when it is a re-view of a parameter or constant there. Knows no accelerator.
 
 use super::language::{ConstId, HeadOp, TensorNode, is_elementwise};
-use super::view;
+use super::view::Layout;
 use act_hlo::{Literal, Op, OpKind, Shape};
 use act_isa::View;
 use egg::{Analysis, DidMerge, EGraph, Id};
@@ -35,7 +35,7 @@ pub(crate) enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SourceView {
     pub(crate) source: Source,
-    pub(crate) view: View,
+    pub(crate) layout: Layout,
 }
 
 #[derive(Clone, Debug)]
@@ -169,20 +169,18 @@ impl Analysis<TensorNode> for TensorAnalysis {
         match node.op() {
             OpKind::Parameter(k) => {
                 if let Some(Some(view)) = egraph.analysis.parameters.get(*k as usize) {
-                    let view = view::normalised(view.clone());
-                    views.insert(SourceView { source: Source::Parameter(*k), view });
+                    views.insert(SourceView { source: Source::Parameter(*k), layout: Layout::of(view) });
                 }
             }
             OpKind::Constant(id) => {
-                let view = View::row_major(act_isa::Space::Consts, &shape);
-                let view = view::normalised(view);
-                views.insert(SourceView { source: Source::Constant(*id), view });
+                let layout = Layout::row_major(act_isa::Space::Consts, &shape);
+                views.insert(SourceView { source: Source::Constant(*id), layout });
             }
             op => {
                 if let [only] = node.operands[..] {
                     for from in &egraph[only].data.views {
-                        if let Some(view) = view::through(&from.view, op, &shape) {
-                            views.insert(SourceView { source: from.source, view });
+                        if let Some(layout) = from.layout.through(op, &shape) {
+                            views.insert(SourceView { source: from.source, layout });
                         }
                     }
                 }

@@ -1,10 +1,11 @@
 //! Matching a generated rule against an e-graph: which instructions with which computational attributes compute a class,
 //! and from what. Knows the rules as data only.
 
-use super::facts::{Source, SourceView, TensorGraph, Value};
+use super::facts::{Source, TensorGraph, Value};
 use super::language::{ConstId, HeadOp};
 use super::matcher::{Form, Matcher, Target};
 use super::polynomial::{Polynomial, Solution};
+use super::view::Layout;
 use act_hlo::{ElemType, Literal, OpKind, Shape};
 use act_isa::constant::int_scalar;
 use act_isa::{Affine, AttrVal, BufferId, Env, InstrId, Isa, Slice, Space, SymConst, SymOp, View};
@@ -48,7 +49,7 @@ pub(crate) struct Matching<'a> {
 #[derive(Clone)]
 enum Bound {
     Class(Id, BufferId),
-    View(SourceView),
+    View(Source, View),
     Fill(ConstId),
 }
 
@@ -79,8 +80,9 @@ impl<'a> Matching<'a> {
     }
 
     /// All ways in which the rule stores `class` to `place`.
-    pub(crate) fn store(&self, matcher: &Matcher, class: Id, place: &View) -> Vec<Match> {
+    pub(crate) fn store(&self, matcher: &Matcher, class: Id, place: &Layout) -> Vec<Match> {
         let mut found = Vec::new();
+        let Some(place) = &place.strided() else { return found };
         for target in &matcher.targets {
             let Target::Store { root, view } = target else { continue };
             let mut state = self.start(matcher);
@@ -192,15 +194,16 @@ impl<'a> Matching<'a> {
                 Form::InHbm { input, view } => {
                     for from in &facts.views {
                         let mut next = state.clone();
+                        let Some(strided) = from.layout.strided() else { continue };
                         let fits = match &next.inputs[*input] {
                             None => true,
-                            Some(Bound::View(known)) => {
-                                known.source == from.source && known.view.start == from.view.start
+                            Some(Bound::View(source, known)) => {
+                                *source == from.source && known.start == strided.start
                             }
                             Some(_) => false,
                         };
-                        if fits && view.unify(&from.view, &mut next.solution) {
-                            next.inputs[*input] = Some(Bound::View(from.clone()));
+                        if fits && view.unify(&strided, &mut next.solution) {
+                            next.inputs[*input] = Some(Bound::View(from.source, strided));
                             self.solve(matcher, goals.clone(), next, out);
                         }
                     }
@@ -217,12 +220,9 @@ impl<'a> Matching<'a> {
                             }
                         }
                         Value::Dense(id) => {
-                            let dense = SourceView {
-                                source: Source::Constant(id),
-                                view: View::row_major(Space::Consts, &facts.shape),
-                            };
-                            if view.unify(&dense.view, &mut next.solution) {
-                                next.inputs[*input] = Some(Bound::View(dense));
+                            let dense = View::row_major(Space::Consts, &facts.shape);
+                            if view.unify(&dense, &mut next.solution) {
+                                next.inputs[*input] = Some(Bound::View(Source::Constant(id), dense));
                                 self.solve(matcher, goals.clone(), next, out);
                             }
                         }
@@ -288,9 +288,9 @@ impl<'a> Matching<'a> {
         for (slice, bound) in instr.inputs.iter().zip(state.inputs) {
             inputs.push(match (slice, bound?) {
                 (Slice::OnChip(_), Bound::Class(class, buffer)) => Input::OnChip(class, buffer),
-                (slice @ Slice::Hbm(_), Bound::View(from)) => {
-                    let window = self.window(slice, env, from.view.space, from.view.start)?;
-                    Input::Hbm { source: from.source, window }
+                (slice @ Slice::Hbm(_), Bound::View(source, view)) => {
+                    let window = self.window(slice, env, view.space, view.start)?;
+                    Input::Hbm { source, window }
                 }
                 (slice @ Slice::Hbm(_), Bound::Fill(scalar)) => {
                     let window = self.window(slice, env, Space::Consts, Affine::constant(0))?;

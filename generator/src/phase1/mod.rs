@@ -12,6 +12,7 @@ mod matcher;
 mod matching;
 mod polynomial;
 mod print;
+mod rims;
 mod rules;
 mod symbolic;
 mod term;
@@ -194,7 +195,7 @@ impl Selector {
         for (place, root) in kernel.outs.iter().zip(kernel.graph.roots()) {
             let class = explored.classes[root.0 as usize];
             let demand = match place {
-                Place::Hbm(view) => Demand::Store(class, view.clone()),
+                Place::Hbm(view) => Demand::Store(class, view::Layout::of(view)),
                 Place::OnChip { buf, .. } => Demand::OnChip(class, *buf),
             };
             roots.push(expander.expand(&mut demands, demand));
@@ -241,7 +242,10 @@ impl Selector {
                 return Err(SelectError::Malformed("a parameter or result has no elements"));
             }
             match place {
-                Place::Hbm(view) if view::shape_of(view) != *shape => {
+                Place::Hbm(view)
+                    if view.elem != shape.elem
+                        || !view.dims.iter().map(|d| d.0).eq(shape.dims.iter().copied()) =>
+                {
                     return Err(SelectError::Malformed("a view does not have its tensor's shape"));
                 }
                 Place::OnChip { buf: BufferId(b), .. } if usize::from(*b) >= self.isa.buffers.len() => {

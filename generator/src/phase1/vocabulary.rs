@@ -1,6 +1,7 @@
 //! What the instructions of a description compute with: rewrites that would only produce other operators are left out
 //! (the rule filter of the ACT paper, appendix B.3), and goal-directed rules aim at what stands here.
 
+use super::rims::{self, Rim};
 use act_hlo::{Binary, DotDims, ElemType, OpKind};
 use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, SymConst, SymOp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,10 +30,14 @@ pub(crate) struct Vocabulary {
     /// Lengths of the contracted dimension per product that is added to another value.
     pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
     pub(crate) dots: BTreeSet<DotForm>,
+    /// Those of them that some instruction has without adding them to a value.
+    pub(crate) bare_dots: BTreeSet<DotForm>,
     /// Literal bounds of clamps: (low, high), both scalars of the clamp's type.
     pub(crate) clamps: BTreeSet<(act_hlo::Literal, act_hlo::Literal)>,
     /// Some instruction adds a product to another value.
     pub(crate) accumulates: bool,
+    /// How instructions see their slots.
+    pub(crate) rims: Vec<Rim>,
 }
 
 /// The operator as far as coverage is concerned: `reduce maximum` is not `reduce add`.
@@ -45,7 +50,7 @@ pub(crate) fn key<D, C>(op: &OpKind<D, C>) -> String {
 
 impl Vocabulary {
     pub(crate) fn of(isa: &Isa) -> Vocabulary {
-        let mut vocabulary = Vocabulary::default();
+        let mut vocabulary = Vocabulary { rims: rims::rims(isa), ..Vocabulary::default() };
         for instr in &isa.instrs {
             vocabulary.read(instr);
         }
@@ -54,7 +59,7 @@ impl Vocabulary {
 
     fn read(&mut self, instr: &Instr) {
         let computation = &instr.computation;
-        for stmt in &computation.stmts {
+        for (at, stmt) in computation.stmts.iter().enumerate() {
             self.ops.insert((key(&stmt.op), stmt.elem));
             let dims: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
             if let Some(dims) = dims {
@@ -64,12 +69,15 @@ impl Vocabulary {
             match &stmt.op {
                 OpKind::Dot(dims) => {
                     if let (Some(lhs), Some(rhs)) = (operand(0), operand(1)) {
-                        self.dots.insert(DotForm {
-                            dims: dims.clone(),
-                            lhs: lhs.elem,
-                            rhs: rhs.elem,
-                            out: stmt.elem,
-                        });
+                        let form =
+                            DotForm { dims: dims.clone(), lhs: lhs.elem, rhs: rhs.elem, out: stmt.elem };
+                        let mut users = computation.stmts.iter().filter(|s| s.operands.contains(&at));
+                        let bare = computation.roots.contains(&at)
+                            || users.any(|s| !matches!(s.op, OpKind::Binary(Binary::Add)));
+                        if bare {
+                            self.bare_dots.insert(form.clone());
+                        }
+                        self.dots.insert(form);
                     }
                 }
                 OpKind::Clamp => {

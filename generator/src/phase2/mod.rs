@@ -16,6 +16,7 @@ mod precedence;
 mod scope;
 mod skeleton;
 mod spill;
+mod takers;
 mod unknowns;
 mod validate;
 
@@ -204,6 +205,7 @@ fn attempt(
     options: &AllocOptions,
 ) -> Result<Attempt, AllocError> {
     validate::check(isa, kernel, &graph)?;
+    let graph = takers::separated(isa, &graph);
     let skeleton = skeleton::Skeleton::new(isa, kernel, &graph)?;
     let preferred = order::sethi_ullman(&skeleton).ok_or(AllocError::NoOrder)?;
     let mut orders = order::Orders::new(&skeleton, preferred.clone(), options.limits.prefixes);

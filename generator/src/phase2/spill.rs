@@ -82,14 +82,15 @@ fn fullest(skeleton: &Skeleton, order: &[usize], time: &[usize], buffer: usize) 
         .map(|(_, gap)| gap)
 }
 
-enum Replacement {
+/// How a value is had once more.
+pub(super) enum Replacement {
     Remade(PiiNode),
     Spilled(SpillPair),
 }
 
 /// Instructions that store a value to d0 and load it back, with their computational attributes, and the window in
 /// between.
-struct SpillPair {
+pub(super) struct SpillPair {
     store: (InstrId, Vec<AttrVal>),
     load: (InstrId, Vec<AttrVal>),
     window: Vec<(u64, i64)>,
@@ -131,29 +132,55 @@ fn rewritten(
         let of_after = if identity && differs { push(node, reads_after) } else { of_early };
         after.push(of_after);
         if index == victim.0 as usize {
-            after[index] = match replacement {
-                Replacement::Remade(node) => push(node, map(&node.operands, &early)),
-                Replacement::Spilled(pair) => {
-                    let view = scratch_window(isa, graph, pair);
-                    let plain = |op| PiiNode { op, operands: Vec::new(), buffer: None, lens: Vec::new() };
-                    let (op, alpha) = pair.store.clone();
-                    push(&plain(PiiOp::Instr { op, alpha, store: Some(view.clone()) }), vec![of_early]);
-                    let bytes = push(&plain(PiiOp::HbmView(view)), Vec::new());
-                    let (op, alpha) = pair.load.clone();
-                    let load = PiiNode { op: PiiOp::Instr { op, alpha, store: None }, ..node.clone() };
-                    push(&load, vec![bytes])
-                }
+            let reads = match replacement {
+                Replacement::Remade(node) => map(&node.operands, &early),
+                Replacement::Spilled(_) => vec![of_early],
             };
+            after[index] = appended(isa, &mut new, node, replacement, reads, scratch_bytes(graph));
         }
     }
     new.roots = graph.roots.iter().map(|root| root.iter().map(|o| after[o.0 as usize]).collect()).collect();
     new
 }
 
-/// The window of the next free scratch bytes.
-fn scratch_window(isa: &Isa, graph: &PiiGraph, pair: &SpillPair) -> View {
+/// The value of `id` once more: the cheaper way that there is.
+pub(super) fn replacement(isa: &Isa, graph: &PiiGraph, id: PiiId) -> Option<Replacement> {
+    let remade = remade(graph, id).map(Replacement::Remade);
+    remade.or_else(|| spill_pair(isa, graph, id).map(Replacement::Spilled))
+}
+
+/// Adds the nodes of a replacement for a value like `like`; gives the node that holds it. `reads` are the operands of
+/// the node made once more, or the value that is spilled, to the first free byte from `scratch` on.
+pub(super) fn appended(
+    isa: &Isa,
+    graph: &mut PiiGraph,
+    like: &PiiNode,
+    replacement: &Replacement,
+    reads: Vec<PiiId>,
+    scratch: u64,
+) -> PiiId {
+    let push = |graph: &mut PiiGraph, op, operands, buffer, lens| {
+        graph.nodes.push(PiiNode { op, operands, buffer, lens });
+        PiiId(graph.nodes.len() as u32 - 1)
+    };
+    let (buffer, lens) = (like.buffer, like.lens.clone());
+    match replacement {
+        Replacement::Remade(node) => push(graph, node.op.clone(), reads, buffer, lens),
+        Replacement::Spilled(pair) => {
+            let view = scratch_window(isa, scratch, pair);
+            let (op, alpha) = pair.store.clone();
+            push(graph, PiiOp::Instr { op, alpha, store: Some(view.clone()) }, reads, None, Vec::new());
+            let bytes = push(graph, PiiOp::HbmView(view), Vec::new(), None, Vec::new());
+            let (op, alpha) = pair.load.clone();
+            push(graph, PiiOp::Instr { op, alpha, store: None }, vec![bytes], buffer, lens)
+        }
+    }
+}
+
+/// The window of the next free scratch bytes, when those before `scratch` are taken.
+fn scratch_window(isa: &Isa, scratch: u64, pair: &SpillPair) -> View {
     let align = SCRATCH_ALIGN.max(isa.hbm.align);
-    let start = scratch_bytes(graph).next_multiple_of(align);
+    let start = scratch.next_multiple_of(align);
     let start = Affine::constant(i64::try_from(start).unwrap_or(i64::MAX));
     View { space: Space::Scratch, elem: ElemType::U8, dims: pair.window.clone(), start }
 }

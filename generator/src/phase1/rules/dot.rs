@@ -5,8 +5,8 @@ use super::{Context, Rule, RuleClass, always};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
-use crate::phase1::vocabulary::Vocabulary;
-use act_hlo::{DotDims, ElemType, OpKind};
+use crate::phase1::vocabulary::{DotForm, Vocabulary};
+use act_hlo::{Binary, DotDims, ElemType, Literal, OpKind};
 use egg::Id;
 
 pub(crate) static RULES: &[Rule] = &[
@@ -51,6 +51,24 @@ pub(crate) static RULES: &[Rule] = &[
         statement: "dot[n](a, b) => cvt[n](dot[f32](a, b)), n a narrow float, when instructions have no dot[n]",
         useful: has_dot,
         rewrite: convert_result,
+    },
+    Rule {
+        name: "dot-wrapped",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "dot[n](a, b) => cvt[n](dot[w](a, b)), wrapping integers, n narrower than w, when instructions \
+                    have no dot[n]",
+        useful: has_integer_dot,
+        rewrite: wrapped,
+    },
+    Rule {
+        name: "dot-onto-zero",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "dot(a, b) => 0 + dot(a, b), when instructions only add this product to a value. A sum that \
+                    begins at 0 is never -0",
+        useful: has_added_dot,
+        rewrite: onto_zero,
     },
     Rule {
         name: "dot-slice",
@@ -184,6 +202,47 @@ fn convert_result(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term
         let shape = act_hlo::Shape::new(ElemType::F32, node.shape().dims.clone());
         out.push(Term::node(node.op().clone(), shape, operands).convert(elem));
     }
+}
+
+fn has_integer_dot(vocabulary: &Vocabulary) -> bool {
+    vocabulary.dots.iter().any(|f| f.out.is_int())
+}
+
+fn wrapped(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(_), elem) = (node.op(), node.shape().elem) else { return };
+    if !elem.is_int() || cx.is_constant(class) || cx.vocabulary.dots.iter().any(|f| f.out == elem) {
+        return;
+    }
+    let wider = |e: &ElemType| e.is_int() && e.bits() > elem.bits();
+    let wide: std::collections::BTreeSet<ElemType> =
+        cx.vocabulary.dots.iter().map(|f| f.out).filter(wider).collect();
+    for wide in wide {
+        let operands = node.operands.iter().map(|&x| cx.class(x)).collect();
+        let shape = act_hlo::Shape::new(wide, node.shape().dims.clone());
+        out.push(Term::node(node.op().clone(), shape, operands).convert(elem));
+    }
+}
+
+fn has_added_dot(vocabulary: &Vocabulary) -> bool {
+    vocabulary.dots.iter().any(|f| !vocabulary.bare_dots.contains(f))
+}
+
+fn onto_zero(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(dims), &[a, b]) = (node.op(), &node.operands[..]) else { return };
+    let shape = node.shape();
+    let (lhs, rhs) = (cx.shape(a).elem, cx.shape(b).elem);
+    let form = DotForm { dims: dims.clone(), lhs, rhs, out: shape.elem };
+    let added = cx.vocabulary.dots.contains(&form) && !cx.vocabulary.bare_dots.contains(&form);
+    if cx.is_constant(class) || !added {
+        return;
+    }
+    if let Some(zero) = zero(shape.elem) {
+        out.push(Term::binary(Binary::Add, Term::splat(zero, &shape.dims), cx.class(class)));
+    }
+}
+
+fn zero(elem: ElemType) -> Option<Literal> {
+    act_isa::constant::int_scalar(elem, 0).ok()
 }
 
 fn sliced(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {

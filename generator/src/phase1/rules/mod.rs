@@ -9,6 +9,7 @@ mod dot;
 mod identity;
 mod order;
 mod reduce;
+mod slot;
 mod softmax;
 mod sum;
 mod tile;
@@ -68,6 +69,7 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         sum::RULES,
         softmax::RULES,
         tile::RULES,
+        slot::RULES,
     ]
     .into_iter()
     .flatten()

@@ -301,6 +301,8 @@ fn build(rule: &str, d: &mut Draw) {
         | "dot-operand-types"
         | "dot-narrow"
         | "dot-convert-result"
+        | "dot-wrapped"
+        | "dot-onto-zero"
         | "dot-slice"
         | "dot-split-k"
         | "split-to-instruction"
@@ -316,8 +318,33 @@ fn build(rule: &str, d: &mut Draw) {
             let x = d.parameter("f32", &[n]);
             d.op("f32", &[n], &format!("exponential({x})"));
         }
+        "operand-to-slot" => match d.below(3) {
+            0 => {
+                let x = d.parameter("s8", &[2, 8]);
+                d.op("s32", &[2, 8], &format!("convert({x})"));
+            }
+            1 => {
+                let x = d.parameter("s8", &[8, 2]);
+                d.op("s32", &[8, 2], &format!("convert({x})"));
+            }
+            _ => add_squares(d),
+        },
+        "result-to-slot" => add_squares(d),
+        "bitcast-bitcast" => {
+            let x = d.parameter("s32", &dims);
+            let (to, inner) = if d.below(2) == 0 { ("s8", 4) } else { ("s16", 2) };
+            let wide = [dims, vec![inner]].concat();
+            let b = d.op(to, &wide, &format!("bitcast-convert({x})"));
+            d.op("s32", &wide[..wide.len() - 1], &format!("bitcast-convert({b})"));
+        }
         other => panic!("{other} has no example"),
     }
+}
+
+fn add_squares(d: &mut Draw) {
+    let x = d.parameter("s32", &[2, 2]);
+    let y = d.parameter("s32", &[2, 2]);
+    d.op("s32", &[2, 2], &format!("add({x}, {y})"));
 }
 
 fn movement_pair(rule: &str, d: &mut Draw, elem: &str, dims: &[usize]) {
@@ -389,6 +416,12 @@ fn product(rule: &str, d: &mut Draw) {
             x = d.op(wide, &[m, k], &format!("convert({x})"));
             y = d.op(wide, &[k, n], &format!("convert({y})"));
             matmul(d, "s32", &x, &y, m, n);
+        }
+        "dot-wrapped" => {
+            let elem = d.pick(&["s8", "u8", "s16"]);
+            let a = d.parameter(elem, &[m, k]);
+            let b = d.parameter(elem, &[k, n]);
+            matmul(d, elem, &a, &b, m, n);
         }
         "dot-narrow" | "dot-convert-result" => {
             let a = d.parameter("bf16", &[m, k]);

@@ -25,6 +25,31 @@ hbm m: 1 MiB
 buffer f: f32[64, 64 | ]
 buffer i: s32[64, 64 | ]
 buffer b: s8[64, 64 | ]
+buffer t: s8[8 | 2, 8]
+instr tile_product beta(p, q, r) {
+  in t[p :+ 1]
+  in t[q :+ 1]
+  in t[r :+ 1]
+  out t[r :+ 1]
+  cost 1
+  computation {
+    x = s8[1, 2, 8] parameter(0)
+    xr = s8[2, 8] reshape(x)
+    xw = s32[2, 8] convert(xr)
+    y = s8[1, 2, 8] parameter(1)
+    yq = s8[2, 2, 4] reshape(y)
+    yt = s8[2, 4, 2] transpose(yq), dimensions={0, 2, 1}
+    yr = s8[8, 2] reshape(yt)
+    yw = s32[8, 2] convert(yr)
+    old = s8[1, 2, 8] parameter(2)
+    oq = s8[2, 2, 4] reshape(old)
+    z = s32[2, 2] bitcast-convert(oq)
+    d = s32[2, 2] dot(xw, yw), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    s = s32[2, 2] add(z, d)
+    b = s8[2, 2, 4] bitcast-convert(s)
+    ROOT r = s8[1, 2, 8] reshape(b)
+  }
+}
 instr product_f alpha(m: 1..2, n: 1..2, k: 1..2) beta(p, q, r) {
   in f[p :+ m, 0 :+ k]
   in f[q :+ k, 0 :+ n]

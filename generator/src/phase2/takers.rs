@@ -1,0 +1,54 @@
+//! Instructions that update an operand in place take its value away. Where several take one value, each but the last
+//! gets a value of its own: made once more where that is a mere load or constant, else stored to scratch memory and
+//! loaded. What only reads the value is ordered before the last taker (hazards.rs).
+
+use super::spill::{Replacement, appended, replacement, scratch_bytes};
+use crate::pii::{PiiGraph, PiiId, PiiNode, PiiOp};
+use act_isa::Isa;
+
+/// The graph with at most one taker of every value.
+pub(super) fn separated(isa: &Isa, graph: &PiiGraph) -> PiiGraph {
+    let taken = |node: &PiiNode| -> Option<usize> {
+        let PiiOp::Instr { op, .. } = node.op else { return None };
+        isa.instrs.get(usize::from(op.0))?.updates_in_place(0).filter(|&k| k < node.operands.len())
+    };
+    let mut takers = vec![0usize; graph.nodes.len()];
+    for node in &graph.nodes {
+        if let Some(count) = taken(node).and_then(|k| takers.get_mut(node.operands[k].0 as usize)) {
+            *count += 1;
+        }
+    }
+    // A value that the kernel returns on chip is nobody's to take.
+    for id in graph.roots.iter().flatten() {
+        if let Some(count) = takers.get_mut(id.0 as usize).filter(|count| **count > 0) {
+            *count += 1;
+        }
+    }
+    if takers.iter().all(|&count| count < 2) {
+        return graph.clone();
+    }
+    let mut new = PiiGraph { nodes: Vec::new(), roots: Vec::new(), consts: graph.consts.clone() };
+    let mut moved: Vec<PiiId> = Vec::with_capacity(graph.nodes.len());
+    for node in &graph.nodes {
+        let mut operands: Vec<PiiId> = node.operands.iter().map(|o| moved[o.0 as usize]).collect();
+        if let Some(k) = taken(node) {
+            let value = node.operands[k].0 as usize;
+            takers[value] -= 1;
+            if takers[value] > 0
+                && let Some(own) = replacement(isa, graph, node.operands[k])
+            {
+                let reads: Vec<PiiId> = match &own {
+                    Replacement::Remade(of) => of.operands.iter().map(|o| moved[o.0 as usize]).collect(),
+                    Replacement::Spilled(_) => vec![operands[k]],
+                };
+                let like = graph.node(node.operands[k]);
+                let scratch = scratch_bytes(graph).max(scratch_bytes(&new));
+                operands[k] = appended(isa, &mut new, like, &own, reads, scratch);
+            }
+        }
+        new.nodes.push(PiiNode { operands, ..node.clone() });
+        moved.push(PiiId(new.nodes.len() as u32 - 1));
+    }
+    new.roots = graph.roots.iter().map(|root| root.iter().map(|o| moved[o.0 as usize]).collect()).collect();
+    new
+}
