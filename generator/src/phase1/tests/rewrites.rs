@@ -1,7 +1,7 @@
 //! Every rule is held against the reference evaluator: on random kernels that show its left side, each term it proposes
 //! must have the value of the class it is proposed for, as the rule's class promises.
 
-use super::examples::{Draw, example};
+use super::examples::example;
 use super::kernel;
 use crate::numerics::FloatPolicy;
 use crate::phase1::explore::{initial, proposals};
@@ -230,7 +230,7 @@ fn every_rule_is_sound_on_random_kernels() {
     for rule in rules::all() {
         let mut compared = 0;
         for seed in 0..CASES {
-            let text = example(rule.name, &mut Draw::new(seed));
+            let text = example(rule.name, seed);
             compared += check(rule, &text, seed, &vocabulary);
         }
         assert!(compared >= 10, "{} fired {compared} times on its examples", rule.name);
@@ -243,7 +243,7 @@ fn saturation_never_contradicts_itself() {
     let vocabulary = vocabulary();
     for rule in rules::all() {
         for seed in 0..6 {
-            let kernel = kernel(&example(rule.name, &mut Draw::new(seed)));
+            let kernel = kernel(&example(rule.name, seed));
             for policy in [FloatPolicy::Exact, FloatPolicy::Xla, FloatPolicy::Fast] {
                 let on: Vec<&'static Rule> =
                     rules::all().into_iter().filter(|r| r.policy <= policy).collect();

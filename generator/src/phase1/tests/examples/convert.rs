@@ -1,0 +1,46 @@
+//! Examples of the rules on value conversions.
+
+use super::draw::Draw;
+
+pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
+    let rank = d.rank();
+    let dims = d.dims(rank);
+    match rule {
+        "cvt-cvt-wide" | "cvt-narrow-int" => {
+            let chains: &[[&str; 3]] = if rule == "cvt-cvt-wide" {
+                &[["s8", "s32", "s8"], ["bf16", "f32", "bf16"], ["u8", "s16", "f32"], ["s8", "f32", "s32"]]
+            } else {
+                &[["s32", "s16", "s8"], ["s8", "u32", "s16"], ["u32", "s32", "u8"]]
+            };
+            let [a, b, c] = chains[d.below(chains.len())];
+            let x = d.parameter(a, &dims);
+            let y = d.op(b, &dims, &format!("convert({x})"));
+            d.op(c, &dims, &format!("convert({y})"));
+        }
+        "op-narrow-exact" | "op-narrow-rounding" => {
+            let x = d.parameter("bf16", &dims);
+            let y = d.parameter("bf16", &dims);
+            let wx = d.op("f32", &dims, &format!("convert({x})"));
+            let wy = d.op("f32", &dims, &format!("convert({y})"));
+            let op = if rule == "op-narrow-exact" {
+                d.pick(&["maximum", "minimum"])
+            } else {
+                d.pick(&["add", "multiply", "subtract"])
+            };
+            let f = d.op("f32", &dims, &format!("{op}({wx}, {wy})"));
+            d.op("bf16", &dims, &format!("convert({f})"));
+        }
+        "op-widen" => {
+            let x = d.parameter("bf16", &dims);
+            let op = d.pick(&["exponential"]);
+            d.op("bf16", &dims, &format!("{op}({x})"));
+        }
+        "excess-precision" => {
+            let x = d.parameter("f32", &dims);
+            let n = d.op("bf16", &dims, &format!("convert({x})"));
+            d.op("f32", &dims, &format!("convert({n})"));
+        }
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,53 @@
+//! Examples of the rules on elementwise operators and their way through data movement.
+
+use super::draw::{Draw, ELEMS};
+
+pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
+    let elem = d.pick(&ELEMS);
+    let rank = d.rank();
+    let dims = d.dims(rank);
+    match rule {
+        "neutral-element" => {
+            let elem = d.pick(&["s32", "u8", "f32"]);
+            let (op, value) = match (d.below(4), elem) {
+                (0, "f32") => ("subtract", "0"),
+                (1, "f32") => ("divide", "1"),
+                (_, "f32") => ("multiply", "1"),
+                (0, _) => ("add", "0"),
+                (1, _) => ("or", "0"),
+                (2, _) => ("xor", "0"),
+                _ => ("multiply", "1"),
+            };
+            let x = d.parameter(elem, &dims);
+            let c = d.splat(elem, &dims, value);
+            d.op(elem, &dims, &format!("{op}({x}, {c})"));
+        }
+        "elementwise-push" => {
+            let x = d.parameter(elem, &dims);
+            let y = if d.below(2) == 0 { d.parameter(elem, &dims) } else { d.splat(elem, &dims, "3") };
+            let op = d.pick(&["add", "multiply", "maximum", "subtract"]);
+            let f = d.op(elem, &dims, &format!("{op}({x}, {y})"));
+            d.moved(elem, &f, &dims, true);
+        }
+        "elementwise-pull" => {
+            let x = d.parameter(elem, &dims);
+            let (tx, out) = d.moved(elem, &x, &dims, false);
+            if d.below(2) == 0 {
+                d.op(elem, &out, &format!("negate({tx})"));
+            } else {
+                let c = d.splat(elem, &out, "2");
+                d.op(elem, &out, &format!("minimum({c}, {tx})"));
+            }
+        }
+        "elementwise-cat" => {
+            let (a, b) = (1 + d.below(3), 1 + d.below(3));
+            let x = d.parameter(elem, &[2, a]);
+            let y = d.parameter(elem, &[2, b]);
+            let c = d.op(elem, &[2, a + b], &format!("concatenate({x}, {y}), dimensions={{1}}"));
+            let s = d.splat(elem, &[2, a + b], "5");
+            d.op(elem, &[2, a + b], &format!("add({s}, {c})"));
+        }
+        _ => return false,
+    }
+    true
+}

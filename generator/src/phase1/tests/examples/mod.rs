@@ -1,0 +1,36 @@
+//! Random kernels that show the left side of each rule, one file per theme.
+
+mod convert;
+mod dot;
+mod draw;
+mod elementwise;
+mod movement;
+mod order;
+mod quotient;
+mod reduce;
+mod slot;
+
+use draw::Draw;
+
+/// Writes a kernel on which the rule of this name should fire; whether the theme has this rule.
+type Theme = fn(&str, &mut Draw) -> bool;
+
+const THEMES: &[Theme] = &[
+    movement::build,
+    elementwise::build,
+    convert::build,
+    dot::build,
+    reduce::build,
+    order::build,
+    quotient::build,
+    slot::build,
+];
+
+/// A kernel on which the rule of this name should fire.
+pub(super) fn example(rule: &str, seed: u64) -> String {
+    let drawn = THEMES.iter().find_map(|build| {
+        let mut draw = Draw::new(seed);
+        build(rule, &mut draw).then(|| draw.done())
+    });
+    drawn.unwrap_or_else(|| panic!("{rule} has no example"))
+}
