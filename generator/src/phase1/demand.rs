@@ -108,6 +108,8 @@ impl Expander<'_> {
             let matches = matching.on_chip(matcher, class, buffer);
             found.extend(matches.into_iter().map(|m| self.instruction(m)));
         }
+        // At the same cost a constant is better made on the device than read.
+        found.sort_by_key(|(choice, ..)| matches!(choice, Choice::Instr(m) if m.reads_constants()));
         found.extend(self.identities(class, buffer));
         found
     }

@@ -6,7 +6,7 @@ use super::view::Layout;
 use act_hlo::{Literal, Op, OpKind, Shape};
 use act_isa::View;
 use egg::{Analysis, DidMerge, EGraph, Id};
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
 
 pub(crate) type TensorGraph = EGraph<TensorNode, TensorAnalysis>;
@@ -52,6 +52,8 @@ pub(crate) struct TensorAnalysis {
     literals: IndexSet<Literal>,
     /// View of every parameter that lies in d0.
     parameters: Vec<Option<View>>,
+    /// A class that lies at a place in d0: whatever else lies there is the same value.
+    located: IndexMap<SourceView, Id>,
     clash: Option<String>,
     /// Float constants may differ by a rounding when the policy lets roundings go.
     loose_floats: bool,
@@ -69,6 +71,11 @@ impl TensorAnalysis {
     /// The literal behind an id that this analysis gave out.
     pub(crate) fn literal(&self, id: ConstId) -> &Literal {
         &self.literals[id.0 as usize]
+    }
+
+    /// Whether the policy lets float sums be taken in another order.
+    pub(crate) fn loose_floats(&self) -> bool {
+        self.loose_floats
     }
 
     /// The contradiction that makes this e-graph worthless, if any: two shapes or two values of one class.
@@ -231,8 +238,13 @@ impl Analysis<TensorNode> for TensorAnalysis {
         DidMerge(a_changed, b_changed)
     }
 
-    /// Gives every small constant class its constant node, so that equal constants are one class.
+    /// Makes one class of what lies at one place, and gives every small constant class its constant node, so that equal
+    /// constants are one class.
     fn modify(egraph: &mut TensorGraph, id: Id) {
+        for view in egraph[id].data.views.clone() {
+            let known = *egraph.analysis.located.entry(view).or_insert(id);
+            egraph.union(known, id);
+        }
         let Some(value) = egraph[id].data.value else { return };
         let shape = egraph[id].data.shape.clone();
         let node = match value {

@@ -18,6 +18,8 @@ pub(crate) struct Matcher {
     /// One pattern per statement of the semantics.
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) targets: Vec<Target>,
+    /// Holds only where float sums may be taken in another order.
+    pub(crate) loose: bool,
 }
 
 /// What a class must be to stand for a statement.
@@ -111,7 +113,7 @@ impl Matcher {
             }
             Slice::Hbm(window) => store_targets(instr, *root, SymbolicView::window(window)),
         };
-        Ok(Matcher { instr: id, origin, patterns, targets })
+        Ok(Matcher { instr: id, origin, patterns, targets, loose: false })
     }
 }
 

@@ -41,6 +41,15 @@ pub(crate) struct Match {
     pub(crate) cost: u64,
 }
 
+impl Match {
+    /// Whether some input is placed among the constants.
+    pub(crate) fn reads_constants(&self) -> bool {
+        self.inputs
+            .iter()
+            .any(|input| matches!(input, Input::Fill { .. } | Input::Hbm { source: Source::Constant(_), .. }))
+    }
+}
+
 pub(crate) struct Matching<'a> {
     pub(crate) isa: &'a Isa,
     pub(crate) egraph: &'a TensorGraph,
@@ -64,6 +73,9 @@ impl<'a> Matching<'a> {
     /// All ways in which the rule computes `class` in `buffer`.
     pub(crate) fn on_chip(&self, matcher: &Matcher, class: Id, buffer: BufferId) -> Vec<Match> {
         let mut found = Vec::new();
+        if !self.allows(matcher) {
+            return found;
+        }
         for target in &matcher.targets {
             let Target::OnChip { root, buffer: out, lens } = target else { continue };
             if *out != buffer {
@@ -82,7 +94,7 @@ impl<'a> Matching<'a> {
     /// All ways in which the rule stores `class` to `place`.
     pub(crate) fn store(&self, matcher: &Matcher, class: Id, place: &Layout) -> Vec<Match> {
         let mut found = Vec::new();
-        let Some(place) = &place.strided() else { return found };
+        let Some(place) = &place.strided().filter(|_| self.allows(matcher)) else { return found };
         for target in &matcher.targets {
             let Target::Store { root, view } = target else { continue };
             let mut state = self.start(matcher);
@@ -93,6 +105,10 @@ impl<'a> Matching<'a> {
         found.sort();
         found.dedup();
         found
+    }
+
+    fn allows(&self, matcher: &Matcher) -> bool {
+        !matcher.loose || self.egraph.analysis.loose_floats()
     }
 
     fn start(&self, matcher: &Matcher) -> State<'a> {

@@ -16,6 +16,7 @@ mod rims;
 mod rules;
 mod symbolic;
 mod term;
+mod unrolled;
 mod view;
 mod vocabulary;
 
@@ -115,13 +116,23 @@ impl Selector {
     /// # Errors
     /// When no rule can be derived for any instruction.
     pub fn generate(whole: &Isa) -> Result<Selector, GenerateError> {
-        let Selectable { isa, origin, excluded } = whole.selectable();
+        let Selectable { mut isa, mut origin, excluded } = whole.selectable();
+        // Instructions that are products where sums may be taken in another order, from here on.
+        let loose = isa.instrs.len();
+        for k in 0..loose {
+            if let Some(product) = unrolled::as_product(&isa.instrs[k]) {
+                isa.instrs.push(product);
+                origin.push(origin[k]);
+            }
+        }
         let mut matchers = Vec::new();
         let mut unmatchable: Vec<(InstrId, UnmatchableError)> =
             excluded.into_iter().map(|(id, reason)| (id, reason.into())).collect();
         for (id, &origin) in isa.instr_ids().zip(&origin) {
             match Matcher::generate(&isa, id, origin) {
-                Ok(matcher) => matchers.push(matcher),
+                Ok(matcher) => {
+                    matchers.push(Matcher { loose: usize::from(id.0) >= loose, ..matcher });
+                }
                 Err(error) => unmatchable.push((origin, error)),
             }
         }

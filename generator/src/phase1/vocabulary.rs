@@ -30,8 +30,9 @@ pub(crate) struct Vocabulary {
     /// Lengths of the contracted dimension per product that is added to another value.
     pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
     pub(crate) dots: BTreeSet<DotForm>,
-    /// Those of them that some instruction has without adding them to a value.
-    pub(crate) bare_dots: BTreeSet<DotForm>,
+    /// Products with the sizes of their results, and whether an instruction has the product as such or only adds it
+    /// to a value.
+    products: BTreeSet<(DotForm, Vec<Sizes>, bool)>,
     /// Literal bounds of clamps: (low, high), both scalars of the clamp's type.
     pub(crate) clamps: BTreeSet<(act_hlo::Literal, act_hlo::Literal)>,
     /// Some instruction adds a product to another value.
@@ -61,9 +62,9 @@ impl Vocabulary {
         let computation = &instr.computation;
         for (at, stmt) in computation.stmts.iter().enumerate() {
             self.ops.insert((key(&stmt.op), stmt.elem));
-            let dims: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
-            if let Some(dims) = dims {
-                self.sizes.entry((key(&stmt.op), stmt.elem)).or_default().insert(dims);
+            let result: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
+            if let Some(result) = &result {
+                self.sizes.entry((key(&stmt.op), stmt.elem)).or_default().insert(result.clone());
             }
             let operand = |k: usize| stmt.operands.get(k).and_then(|&o| computation.stmts.get(o));
             match &stmt.op {
@@ -74,8 +75,8 @@ impl Vocabulary {
                         let mut users = computation.stmts.iter().filter(|s| s.operands.contains(&at));
                         let bare = computation.roots.contains(&at)
                             || users.any(|s| !matches!(s.op, OpKind::Binary(Binary::Add)));
-                        if bare {
-                            self.bare_dots.insert(form.clone());
+                        if let Some(result) = &result {
+                            self.products.insert((form.clone(), result.clone(), bare));
                         }
                         self.dots.insert(form);
                     }
@@ -103,6 +104,20 @@ impl Vocabulary {
     /// Sizes at which instructions have an operator.
     pub(crate) fn sizes(&self, key: &str, elem: ElemType) -> impl Iterator<Item = &Vec<Sizes>> + use<'_> {
         self.sizes.get(&(key.to_owned(), elem)).into_iter().flatten()
+    }
+
+    /// Whether instructions have a product of these sizes only as something that they add to a value.
+    pub(crate) fn only_adds(&self, form: &DotForm, dims: &[u64]) -> bool {
+        let fits = |sizes: &[Sizes]| {
+            sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
+        };
+        let mut bare = self.products.iter().filter(|(f, sizes, _)| f == form && fits(sizes)).map(|p| p.2);
+        bare.next() == Some(false) && bare.all(|bare| !bare)
+    }
+
+    /// Whether there are products that instructions only add to values.
+    pub(crate) fn adds_products(&self) -> bool {
+        self.products.iter().any(|p| !p.2)
     }
 
     pub(crate) fn has_sizes(&self) -> bool {

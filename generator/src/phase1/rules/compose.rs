@@ -94,8 +94,11 @@ fn slice_slice(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) 
         let OpKind::Slice { start: start0, stride: stride0, .. } = n.op() else { continue };
         let rank = start.len();
         let begin: Vec<i64> = (0..rank).map(|d| start0[d] + start[d] * stride0[d]).collect();
-        let step: Vec<i64> = (0..rank).map(|d| stride[d] * stride0[d]).collect();
-        let limit = (0..rank).map(|d| begin[d] + (node.shape().dims[d] as i64 - 1).max(0) * step[d] + 1);
+        // The stride of one element means nothing, and would grow in a class that is a slice of itself.
+        let lens = &node.shape().dims;
+        let step: Vec<i64> =
+            (0..rank).map(|d| if lens[d] == 1 { 1 } else { stride[d] * stride0[d] }).collect();
+        let limit = (0..rank).map(|d| begin[d] + (lens[d] as i64 - 1).max(0) * step[d] + 1);
         if node.shape().elements() == 0 {
             continue;
         }

@@ -65,10 +65,19 @@ pub(crate) static RULES: &[Rule] = &[
         name: "dot-onto-zero",
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
-        statement: "dot(a, b) => 0 + dot(a, b), when instructions only add this product to a value. A sum that \
-                    begins at 0 is never -0",
+        statement: "dot(a, b) => 0 + dot(a, b), when instructions only add a product of these sizes to a value. A \
+                    sum that begins at 0 is never -0",
         useful: has_added_dot,
         rewrite: onto_zero,
+    },
+    Rule {
+        name: "dot-outer",
+        class: RuleClass::Integer,
+        policy: FloatPolicy::Exact,
+        statement: "dot(a, b) => bc(a) * bc(b), when what is contracted has length 1 and instructions multiply; of \
+                    floats the sign of a zero is lost",
+        useful: multiplies,
+        rewrite: outer,
     },
     Rule {
         name: "dot-slice",
@@ -224,7 +233,7 @@ fn wrapped(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
 }
 
 fn has_added_dot(vocabulary: &Vocabulary) -> bool {
-    vocabulary.dots.iter().any(|f| !vocabulary.bare_dots.contains(f))
+    vocabulary.adds_products()
 }
 
 fn onto_zero(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
@@ -232,8 +241,7 @@ fn onto_zero(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>
     let shape = node.shape();
     let (lhs, rhs) = (cx.shape(a).elem, cx.shape(b).elem);
     let form = DotForm { dims: dims.clone(), lhs, rhs, out: shape.elem };
-    let added = cx.vocabulary.dots.contains(&form) && !cx.vocabulary.bare_dots.contains(&form);
-    if cx.is_constant(class) || !added {
+    if cx.is_constant(class) || !cx.vocabulary.only_adds(&form, &shape.dims) {
         return;
     }
     if let Some(zero) = zero(shape.elem) {
@@ -243,6 +251,29 @@ fn onto_zero(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>
 
 fn zero(elem: ElemType) -> Option<Literal> {
     act_isa::constant::int_scalar(elem, 0).ok()
+}
+
+fn multiplies(vocabulary: &Vocabulary) -> bool {
+    vocabulary.names("multiply") || vocabulary.names("fma")
+}
+
+fn outer(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(dims), &[a, b]) = (node.op(), &node.operands[..]) else { return };
+    let (lhs, rhs, shape) = (cx.shape(a), cx.shape(b), node.shape());
+    let elem = shape.elem;
+    if cx.is_constant(class)
+        || !cx.may_reassociate(super::summed_in(elem))
+        || !(cx.vocabulary.has("multiply", elem) || cx.vocabulary.has("fma", elem))
+        || !matrix_form(dims, lhs.rank(), rhs.rank())
+        || lhs.dims[dims.lhs_contracting[0]] != 1
+        || (lhs.elem, rhs.elem) != (elem, elem)
+    {
+        return;
+    }
+    let [m, n] = [shape.dims[0], shape.dims[1]];
+    let column = cx.class(a).reshape(&[m]).broadcast(&[0], &[m, n]);
+    let row = cx.class(b).reshape(&[n]).broadcast(&[1], &[m, n]);
+    out.push(Term::binary(Binary::Multiply, column, row));
 }
 
 fn sliced(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {

@@ -6,7 +6,9 @@ mod compose;
 mod convert;
 mod division;
 mod dot;
+mod fma;
 mod identity;
+mod narrow;
 mod order;
 mod reduce;
 mod slot;
@@ -70,6 +72,8 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         softmax::RULES,
         tile::RULES,
         slot::RULES,
+        fma::RULES,
+        narrow::RULES,
     ]
     .into_iter()
     .flatten()

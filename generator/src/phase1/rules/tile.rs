@@ -3,7 +3,7 @@
 
 use super::{Context, Rule, RuleClass, summed_in};
 use crate::numerics::FloatPolicy;
-use crate::phase1::language::{TensorNode, is_elementwise};
+use crate::phase1::language::{TensorNode, is_elementwise, is_movement};
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::{Sizes, Vocabulary, key};
 use act_hlo::{Binary, OpKind};
@@ -50,6 +50,20 @@ fn accumulates(vocabulary: &Vocabulary) -> bool {
     vocabulary.accumulates
 }
 
+/// Whether the class is a matrix product, however else it is spelled: only the sizes of products are of use to it.
+fn is_product(cx: &Context<'_>, class: Id) -> bool {
+    cx.nodes(class).iter().any(|n| matches!(n.op(), OpKind::Dot(_)))
+}
+
+/// Whether the value is a convert that only products read: their slices cut it where they need it.
+fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) -> bool {
+    *node.op() == OpKind::Convert
+        && cx.egraph[class].parents().all(|id| {
+            let user = cx.egraph.id_to_node(id).op();
+            matches!(user, OpKind::Dot(_)) || is_movement(user)
+        })
+}
+
 /// The sizes at which instructions have the operator of a node.
 fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> impl Iterator<Item = &'a Vec<Sizes>> + use<'a> {
     cx.vocabulary.sizes(&key(node.op()), node.shape().elem)
@@ -90,7 +104,12 @@ fn fitted(dims: &[u64], sizes: &[Sizes]) -> Option<Vec<u64>> {
 }
 
 fn reshape(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    if !is_elementwise(node.op()) || cx.is_constant(class) || node.shape().elements() == 0 {
+    if !is_elementwise(node.op())
+        || cx.is_constant(class)
+        || node.shape().elements() == 0
+        || is_product(cx, class)
+        || only_multiplied(cx, class, node)
+    {
         return;
     }
     for sizes in sizes(cx, node) {
@@ -102,7 +121,10 @@ fn reshape(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
 }
 
 fn split(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let cuts = is_elementwise(node.op()) || matches!(node.op(), OpKind::Dot(_));
+    let cuts = match node.op() {
+        OpKind::Dot(_) => true,
+        op => is_elementwise(op) && !is_product(cx, class) && !only_multiplied(cx, class, node),
+    };
     if !cuts || cx.is_constant(class) {
         return;
     }

@@ -26,6 +26,7 @@ buffer f: f32[64, 64 | ]
 buffer i: s32[64, 64 | ]
 buffer b: s8[64, 64 | ]
 buffer t: s8[8 | 2, 8]
+buffer h: bf16[64, 64 | ]
 instr tile_product beta(p, q, r) {
   in t[p :+ 1]
   in t[q :+ 1]
@@ -62,6 +63,32 @@ instr product_f alpha(m: 1..2, n: 1..2, k: 1..2) beta(p, q, r) {
     z = f32[m, n] parameter(2)
     d = f32[m, n] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     ROOT s = f32[m, n] add(d, z)
+  }
+}
+instr fused_f alpha(m: 1..2) beta(p, q, r) {
+  in f[p :+ m, 0 :+ 4]
+  in f[q :+ m, 0 :+ 4]
+  in f[r :+ m, 0 :+ 4]
+  out f[r :+ m, 0 :+ 4]
+  cost 1
+  computation {
+    x = f32[m, 4] parameter(0)
+    y = f32[m, 4] parameter(1)
+    z = f32[m, 4] parameter(2)
+    ROOT s = f32[m, 4] fma(x, y, z)
+  }
+}
+instr fused_h alpha(m: 1..2) beta(p, q, r) {
+  in h[p :+ m, 0 :+ 4]
+  in h[q :+ m, 0 :+ 4]
+  in h[r :+ m, 0 :+ 4]
+  out h[r :+ m, 0 :+ 4]
+  cost 1
+  computation {
+    x = bf16[m, 4] parameter(0)
+    y = bf16[m, 4] parameter(1)
+    z = bf16[m, 4] parameter(2)
+    ROOT s = bf16[m, 4] fma(x, y, z)
   }
 }
 instr product_t alpha(m: 1..2, n: 1..2, k: 1..2) beta(p, q, r) {
@@ -116,7 +143,9 @@ instr pointwise alpha(m: 1..2) beta(p, r) {
     u = f32[m, 4] maximum(q, x)
     v = f32[m, 4] minimum(u, x)
     k = s32[m, 4] convert(v)
-    ROOT y = f32[m, 4] convert(k)
+    b = s8[m, 4] convert(k)
+    l = s32[m, 4] convert(b)
+    ROOT y = f32[m, 4] convert(l)
   }
 }
 "#;

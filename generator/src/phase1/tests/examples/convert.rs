@@ -17,6 +17,18 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
             let y = d.op(b, &dims, &format!("convert({x})"));
             d.op(c, &dims, &format!("convert({y})"));
         }
+        "cvt-clamped" => {
+            let x = d.parameter("f32", &dims);
+            let low = d.op("f32", &[], "constant(-3.5)");
+            let high = d.op("f32", &[], "constant(100)");
+            let c = d.op("f32", &dims, &format!("clamp({low}, {x}, {high})"));
+            d.op("s8", &dims, &format!("convert({c})"));
+        }
+        "cvt-sign" => {
+            let from = d.pick(&["s32", "u32", "s8", "s16"]);
+            let x = d.parameter(from, &dims);
+            d.op("u8", &dims, &format!("convert({x})"));
+        }
         "op-narrow-exact" | "op-narrow-rounding" => {
             let x = d.parameter("bf16", &dims);
             let y = d.parameter("bf16", &dims);

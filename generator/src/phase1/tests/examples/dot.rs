@@ -11,6 +11,7 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
         | "dot-convert-result"
         | "dot-wrapped"
         | "dot-onto-zero"
+        | "dot-outer"
         | "dot-slice"
         | "dot-split-k"
         | "split-to-instruction"
@@ -72,7 +73,12 @@ fn product(rule: &str, d: &mut Draw) {
         }
         _ => {
             let elem = d.pick(&["f32", "s32"]);
-            let (m, k, n) = if rule.contains("split") { (m + 2, k + 3, n + 2) } else { (m, k, n) };
+            let (m, k, n) = match rule {
+                "dot-outer" => (m, 1, n),
+                "dot-onto-zero" => (m.min(2), k, n.min(2)),
+                rule if rule.contains("split") => (m + 2, k + 3, n + 2),
+                _ => (m, k, n),
+            };
             let a = d.parameter(elem, &[m, k]);
             let b = d.parameter(elem, &[k, n]);
             let c = matmul(d, elem, &a, &b, m, n);
