@@ -2,14 +2,12 @@
 //! programs, both by the assembly syntax of the description.
 
 mod address;
-mod device;
 mod parse;
 mod print;
 mod template;
 #[cfg(test)]
 mod tests;
 
-pub use device::{DeviceTextError, print_device};
 pub use parse::{AssemblyError, AssemblyProblem, parse_assembly, parse_operand_form, parse_program};
 pub use print::{print_assembly, print_instr, print_operand_form, print_program};
 pub use template::{TemplateError, check_templates};

@@ -2,12 +2,15 @@
 //! stores. Data only.
 
 use crate::encoding::Encoding;
+use crate::program::LoopId;
 
 /// The device side of a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// Emitted once, before the first instruction.
     pub prologue: Vec<Encoding>,
+    /// Emitted once, behind the last instruction.
+    pub epilogue: Vec<Encoding>,
     /// How [`crate::Program::Fence`] is emitted; empty where stores and loads of main memory stay in order.
     pub fence: Vec<Encoding>,
     /// The device's own loops; without them the host runs the loops around the instructions.
@@ -33,4 +36,16 @@ pub struct LoopConstruct {
     pub indent: String,
     /// The loop variable's name; `{n}` is the number of the loop in the program.
     pub variable: String,
+}
+
+impl LoopConstruct {
+    /// What the loop's variable is called.
+    pub fn variable_of(&self, iv: LoopId) -> String {
+        self.variable.replace("{n}", &iv.0.to_string())
+    }
+
+    /// A text of the construct with the variable's name and the number of rounds in place.
+    pub fn filled(text: &str, variable: &str, trip: u64) -> String {
+        text.replace("{iv}", variable).replace("{trip}", &trip.to_string())
+    }
 }

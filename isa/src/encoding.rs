@@ -66,6 +66,10 @@ pub enum Piece {
     Value(Expr),
     /// In inline assembly: a register that holds the value.
     InRegister(Expr),
+    /// In a call: the segment of main memory that the value, an address, lies in.
+    Segment(Expr),
+    /// In a call: the value, addresses counted from the beginning of their segment.
+    Offset(Expr),
     F32Attr(u16),
 }
 
@@ -101,6 +105,8 @@ pub enum EncodeError {
     Expr(#[from] EvalExprError),
     #[error("attribute {0} is no f32")]
     NoF32(u16),
+    #[error("only an address of main memory in a loop program has a segment, and only a call names it")]
+    NoSegment,
     #[error("{value} does not fit {width} {}bits at {at} of {operand}", if *signed { "signed " } else { "" })]
     Overflow { operand: &'static str, at: u8, width: u8, signed: bool, value: i64 },
 }
@@ -116,7 +122,12 @@ impl Field {
         }
     }
 
-    fn bits(&self, operand: &'static str, env: Env<'_>, alpha: &[AttrVal]) -> Result<u64, EncodeError> {
+    pub(crate) fn bits(
+        &self,
+        operand: &'static str,
+        env: Env<'_>,
+        alpha: &[AttrVal],
+    ) -> Result<u64, EncodeError> {
         let value = match &self.value {
             FieldValue::Int(e) => e.eval(env)?,
             FieldValue::F32(bits) => i64::from(*bits),
@@ -198,6 +209,7 @@ impl Encoding {
                         Piece::Value(e) | Piece::InRegister(e) => {
                             let _ = write!(out, "{}", e.eval(env)?);
                         }
+                        Piece::Segment(_) | Piece::Offset(_) => return Err(EncodeError::NoSegment),
                     }
                 }
                 Ok(Encoded::Text { text: out, operands: bound })
@@ -205,92 +217,18 @@ impl Encoding {
         }
     }
 
-    /// The encoding as text in which addressing attributes stand as given: calls and inline assembly with the values in
-    /// place, an instruction word as `.insn` with its operand words.
-    ///
-    /// # Errors
-    /// As [`Encoding::evaluate`].
-    pub fn render(
-        &self,
-        alpha: &[AttrVal],
-        beta: &[String],
-        registers: &[i64],
-    ) -> Result<String, EncodeError> {
-        let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
-        let env = Env { alpha: &ints, beta: &[], registers };
-        let mut out = String::new();
+    /// The language it is written in.
+    pub fn dialect(&self) -> Dialect {
         match self {
-            Encoding::Insn(insn) => {
-                let word = |name, fields: &[Field]| {
-                    let (mut known, mut parts) = (0, Vec::new());
-                    for field in fields {
-                        match &field.value {
-                            FieldValue::Int(e) if e.mentions_beta() => {
-                                let text = symbolic(e, env, beta)?;
-                                parts.push(if field.at == 0 {
-                                    text
-                                } else {
-                                    format!("({text} << {})", field.at)
-                                });
-                            }
-                            _ => known |= field.bits(name, env, alpha)?,
-                        }
-                    }
-                    if known != 0 || parts.is_empty() {
-                        parts.push(format!("{known:#x}"));
-                    }
-                    Ok::<_, EncodeError>(parts.join(" | "))
-                };
-                let (rs1, rs2) = (word("rs1", &insn.rs1)?, word("rs2", &insn.rs2)?);
-                out = insn.text(&format!("[{rs1}]"), &format!("[{rs2}]"));
-            }
-            Encoding::Text { text, .. } => {
-                for piece in &text.0 {
-                    match piece {
-                        Piece::Text(text) => out.push_str(text),
-                        Piece::F32Attr(k) => {
-                            let _ = write!(out, "{}", AttrVal::F32(f32_bits(alpha, *k)?));
-                        }
-                        Piece::Value(e) | Piece::InRegister(e) => out.push_str(&symbolic(e, env, beta)?),
-                    }
-                }
-            }
+            Encoding::Insn(_) => Dialect::Riscv,
+            Encoding::Text { dialect, .. } => *dialect,
         }
-        Ok(out)
     }
 }
 
 /// Whether an address of main memory occurs.
-fn is_address(e: &Expr, instr: &Instr) -> bool {
+pub(crate) fn is_address(e: &Expr, instr: &Instr) -> bool {
     let mut found = false;
     e.for_each_leaf(&mut |leaf| found |= matches!(leaf, Expr::Beta(k) if instr.is_address(usize::from(*k))));
     found
-}
-
-/// The value where it is known, else the expression over the texts of its addressing attributes.
-fn symbolic(e: &Expr, env: Env<'_>, beta: &[String]) -> Result<String, EvalExprError> {
-    if !e.mentions_beta() {
-        return Ok(e.eval(env)?.to_string());
-    }
-    let infix = |a: &Expr, op: &str, b: &Expr| {
-        let (a, b) = (symbolic(a, env, beta)?, symbolic(b, env, beta)?);
-        Ok(format!("({a} {op} {b})"))
-    };
-    match e {
-        Expr::Beta(k) => beta.get(usize::from(*k)).cloned().ok_or(EvalExprError::Unsolved),
-        Expr::Add(a, b) => infix(a, "+", b),
-        Expr::Sub(a, b) => infix(a, "-", b),
-        Expr::Mul(a, b) => infix(a, "*", b),
-        Expr::Div(a, b) => infix(a, "//", b),
-        Expr::Mod(a, b) => infix(a, "%", b),
-        Expr::Shl(a, b) => infix(a, "<<", b),
-        Expr::Shr(a, b) => infix(a, ">>", b),
-        Expr::CeilDiv(a, b) => {
-            let (a, b) = (symbolic(a, env, beta)?, symbolic(b, env, beta)?);
-            Ok(format!("-(-{a} // {b})"))
-        }
-        Expr::Min(a, b) => Ok(format!("min({}, {})", symbolic(a, env, beta)?, symbolic(b, env, beta)?)),
-        Expr::Max(a, b) => Ok(format!("max({}, {})", symbolic(a, env, beta)?, symbolic(b, env, beta)?)),
-        Expr::Int(_) | Expr::Alpha(_) | Expr::Register(_) | Expr::Variable(_) => Err(EvalExprError::Unsolved),
-    }
 }

@@ -7,6 +7,7 @@ mod complete;
 pub mod constant;
 pub mod control;
 pub mod device;
+mod device_text;
 pub mod encoding;
 pub mod expr;
 pub mod model;
@@ -24,6 +25,7 @@ pub use assembly::{
 };
 pub use control::{ControlError, Selectable, Step, Structured, Variant};
 pub use device::{Device, LoopConstruct};
+pub use device_text::{DeviceTextError, has_encodings, print_device};
 pub use encoding::{AsmOperand, EncodeError, Encoded, Encoding, Operands};
 pub use expr::{Cond, Env, EvalExprError, Expr};
 pub use model::{

@@ -193,6 +193,14 @@ pub(super) struct BufferAst {
     pub init: Option<(ConstantAst, Span)>,
 }
 
+/// What of the device side an encoding is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DevicePart {
+    Prologue,
+    Epilogue,
+    Fence,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     Isa(Name),
@@ -201,8 +209,7 @@ pub(super) enum Item {
     Register(Name, Term),
     Const(Name, Term),
     Units(Vec<Name>),
-    Prologue(EncodingAst, Span),
-    Fence(EncodingAst, Span),
+    Device(DevicePart, EncodingAst, Span),
     Loop(LoopAst),
     Instr(Box<InstrAst>),
 }

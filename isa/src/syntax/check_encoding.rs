@@ -3,7 +3,7 @@
 use super::diagnostic::{Diagnostic, Problem, Span};
 use super::sample::legal_extremes;
 use crate::AttrVal;
-use crate::encoding::{Encoding, Field, FieldValue};
+use crate::encoding::{Encoding, Field, FieldValue, Piece, is_address};
 use crate::expr::{Env, Expr};
 use crate::model::{AttrKind, Instr, Isa, Slice};
 use std::collections::BTreeSet;
@@ -13,6 +13,14 @@ const MAX_BETAS: usize = 8;
 
 /// Notes the first value of every field that does not fit.
 pub(super) fn check_fields(isa: &Isa, instr: &Instr, spans: &[Vec<Span>], out: &mut Vec<Diagnostic>) {
+    for (encoding, span) in instr.encodings.iter().zip(spans).filter_map(|(e, s)| Some((e, s.first()?))) {
+        let Encoding::Text { text, .. } = encoding else { continue };
+        let lost = text.0.iter().any(|p| matches!(p, Piece::Segment(e) if !is_address(e, instr)));
+        if lost {
+            let message = "`:segment` stands behind an address of main memory".to_owned();
+            out.push(Diagnostic::error(*span, Problem::Encoding(message)));
+        }
+    }
     if instr.encodings.iter().all(|e| !matches!(e, Encoding::Insn(_))) {
         return;
     }

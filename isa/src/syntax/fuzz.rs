@@ -195,13 +195,20 @@ fn encodings(values: &[Expr], signed: bool) -> Vec<Encoding> {
     let fields: Vec<Field> = values.iter().enumerate().map(field).collect();
     let bits = Field { value: FieldValue::F32(0xc020_0001), at: 32, width: 32, signed: false };
     let insn = Insn { opcode: 0x7b, funct3: 7, funct7: 1, rs1: fields, rs2: vec![bits] };
-    let holes = values.iter().flat_map(|e| {
-        let hole = if signed { Piece::InRegister(e.clone()) } else { Piece::Value(e.clone()) };
-        [Piece::Text("%zmm{k1} \"$\" ".to_owned()), hole]
-    });
-    let text = Template(holes.chain([Piece::Text("\n}".to_owned())]).collect());
+    let text = |dialect| {
+        let special: fn(Expr) -> Piece = match dialect {
+            Dialect::Call if values.len() > 1 => Piece::Segment,
+            Dialect::Call => Piece::Offset,
+            Dialect::Riscv | Dialect::X86 => Piece::InRegister,
+        };
+        let holes = values.iter().flat_map(|e| {
+            let hole = if signed { special(e.clone()) } else { Piece::Value(e.clone()) };
+            [Piece::Text("%zmm{k1} \"$\" ".to_owned()), hole]
+        });
+        Template(holes.chain([Piece::Text("\n}".to_owned())]).collect())
+    };
     let clobbers = if signed { vec!["memory".to_owned()] } else { Vec::new() };
-    let kind = |dialect| Encoding::Text { dialect, text: text.clone(), clobbers: clobbers.clone() };
+    let kind = |dialect| Encoding::Text { dialect, text: text(dialect), clobbers: clobbers.clone() };
     vec![Encoding::Insn(insn), kind(Dialect::X86), kind(Dialect::Riscv), kind(Dialect::Call)]
 }
 
@@ -341,6 +348,10 @@ proptest! {
         isa.buffers[0].align = vec![align];
         isa.instrs[0].encodings = encodings(&updates, nospill);
         isa.instrs[0].updates = (0..).zip(updates).collect();
+        let plain = encodings(&[Expr::Int(align as i64)], nospill);
+        isa.device.prologue = plain[..1].to_vec();
+        isa.device.epilogue = plain[1..3].to_vec();
+        isa.device.fence = plain[..2].to_vec();
         let mut requires = requires;
         if let Some((&min, &max)) = set.iter().min().zip(set.iter().max()) {
             isa.instrs[0].alpha[0].kind = crate::AttrKind::Int { min, max };

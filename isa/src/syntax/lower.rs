@@ -1,6 +1,8 @@
 //! The tree of a description to its model: names resolved, sizes evaluated. Goes on after a fault, item by item.
 
-use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
+use super::ast::{
+    AttrAst, AttrKindAst, BufferAst, DevicePart, InstrAst, Item, Name, SliceAst, SliceKindAst, Term,
+};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
 use super::lower_control::{Lowered, lower_computation};
 use super::lower_encoding::{lower_encoding, lower_loop};
@@ -142,7 +144,7 @@ impl Lowering {
                         list.push((name.text.clone(), value));
                     }
                 }
-                Item::Prologue(..) | Item::Fence(..) | Item::Loop(_) => {}
+                Item::Device(..) | Item::Loop(_) => {}
                 Item::Units(names) => {
                     for name in names {
                         if self.out.isa.units.contains(&name.text) {
@@ -186,7 +188,7 @@ impl Lowering {
     /// Items of the device side; they may use constants declared behind them.
     fn device(&mut self, item: &Item) {
         match item {
-            Item::Prologue(ast, span) | Item::Fence(ast, span) => {
+            Item::Device(part, ast, span) => {
                 let lowered = lower_encoding(ast, &self.scope).and_then(|(encoding, _)| {
                     let nothing =
                         Operands { alpha: &[], beta: &[], registers: &self.out.isa.register_values() };
@@ -197,8 +199,11 @@ impl Lowering {
                 });
                 if let Some(encoding) = self.note(lowered) {
                     let device = &mut self.out.isa.device;
-                    let fence = matches!(item, Item::Fence(..));
-                    if fence { &mut device.fence } else { &mut device.prologue }.push(encoding);
+                    match part {
+                        DevicePart::Prologue => device.prologue.push(encoding),
+                        DevicePart::Epilogue => device.epilogue.push(encoding),
+                        DevicePart::Fence => device.fence.push(encoding),
+                    }
                 }
             }
             Item::Loop(ast) => {

@@ -5,7 +5,8 @@ use super::diagnostic::{Diagnostic, Problem, Span};
 use super::parser::{Parsed, Parser};
 use super::scope::{Meaning, Scope};
 use crate::device::LoopConstruct;
-use crate::encoding::{Encoding, Field, FieldValue, Insn, Piece, Template};
+use crate::encoding::{Dialect, Encoding, Field, FieldValue, Insn, Piece, Template};
+use crate::expr::Expr;
 
 /// An encoding, and where the fields of rs1 and then of rs2 stand.
 pub(super) fn lower_encoding(ast: &EncodingAst, scope: &Scope) -> Parsed<(Encoding, Vec<Span>)> {
@@ -25,8 +26,8 @@ pub(super) fn lower_encoding(ast: &EncodingAst, scope: &Scope) -> Parsed<(Encodi
             Ok((Encoding::Insn(insn), spans))
         }
         EncodingAst::Text { dialect, text: (text, span), clobbers } => {
-            let text = template(text, *span, scope)?;
-            Ok((Encoding::Text { dialect: *dialect, text, clobbers: clobbers.clone() }, Vec::new()))
+            let text = template(text, *span, scope, *dialect)?;
+            Ok((Encoding::Text { dialect: *dialect, text, clobbers: clobbers.clone() }, vec![*span]))
         }
     }
 }
@@ -75,8 +76,8 @@ fn fields(list: &[FieldAst], scope: &Scope) -> Parsed<Vec<Field>> {
     Ok(fields)
 }
 
-/// Cuts a text at its holes: `{term}`, `{term:r}`; `{{` and `}}` are braces.
-fn template(text: &str, span: Span, scope: &Scope) -> Parsed<Template> {
+/// Cuts a text at its holes: `{term}`, and `{term:KIND}` of [`KINDS`]; `{{` and `}}` are braces.
+fn template(text: &str, span: Span, scope: &Scope, dialect: Dialect) -> Parsed<Template> {
     let brace = || {
         let message = "a brace stands alone; write {{ and }} for braces themselves".to_owned();
         Diagnostic::error(span, Problem::Encoding(message))
@@ -102,7 +103,7 @@ fn template(text: &str, span: Span, scope: &Scope) -> Parsed<Template> {
                 if !literal.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut literal)));
                 }
-                pieces.push(hole(&inner, scope).map_err(|fault| Diagnostic { span, ..fault })?);
+                pieces.push(hole(&inner, scope, dialect).map_err(|fault| Diagnostic { span, ..fault })?);
             }
             '}' => return Err(brace()),
             c => literal.push(c),
@@ -114,10 +115,27 @@ fn template(text: &str, span: Span, scope: &Scope) -> Parsed<Template> {
     Ok(Template(pieces))
 }
 
-fn hole(text: &str, scope: &Scope) -> Parsed<Piece> {
-    let (text, in_register) = match text.strip_suffix(":r") {
-        Some(text) => (text, true),
-        None => (text, false),
+/// What may stand behind a term in a hole, what it makes of the term, and whether it is for calls rather than for
+/// inline assembly.
+const KINDS: [(&str, fn(Expr) -> Piece, bool); 3] =
+    [("r", Piece::InRegister, false), ("segment", Piece::Segment, true), ("offset", Piece::Offset, true)];
+
+fn hole(text: &str, scope: &Scope, dialect: Dialect) -> Parsed<Piece> {
+    let (text, make) = match text.rsplit_once(':') {
+        None => (text, Piece::Value as fn(Expr) -> Piece),
+        Some((term, kind)) => {
+            let Some((_, make, call)) = KINDS.iter().find(|(name, ..)| *name == kind.trim()) else {
+                let known = "`:r` in inline assembly, `:segment` and `:offset` in a call";
+                let message = format!("`:{kind}` means nothing here; known are {known}");
+                return Err(Diagnostic::error(Span::default(), Problem::Encoding(message)));
+            };
+            if *call != (dialect == Dialect::Call) {
+                let place = if *call { "a call" } else { "inline assembly" };
+                let message = format!("`:{kind}` is for {place}");
+                return Err(Diagnostic::error(Span::default(), Problem::Encoding(message)));
+            }
+            (term, *make)
+        }
     };
     let term = Parser::lone_term(text)?;
     if let TermKind::Name(name) = &term.kind
@@ -125,8 +143,7 @@ fn hole(text: &str, scope: &Scope) -> Parsed<Piece> {
     {
         return Ok(Piece::F32Attr(k));
     }
-    let value = scope.expr(&term)?;
-    Ok(if in_register { Piece::InRegister(value) } else { Piece::Value(value) })
+    Ok(make(scope.expr(&term)?))
 }
 
 /// The loop construct; `None` is the host's.

@@ -1,7 +1,9 @@
 //! Tokens to the tree of a description: items and the bodies of instructions. After a fault it goes on at the next
 //! item, part of an instruction or statement (`recovery.rs`).
 
-use super::ast::{AttrAst, AttrKindAst, BufferAst, InstrAst, Item, Name, SliceAst, SliceKindAst, Term};
+use super::ast::{
+    AttrAst, AttrKindAst, BufferAst, DevicePart, InstrAst, Item, Name, SliceAst, SliceKindAst, Term,
+};
 use super::diagnostic::{Diagnostic, Problem, Span, nearest};
 use super::lexer::{Token, tokens};
 use super::recovery::{Layout, layout};
@@ -18,8 +20,10 @@ pub(super) struct Parser {
 
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
-pub(super) const ITEMS: [&str; 11] =
-    ["isa", "hbm", "buffer", "register", "const", "unit", "units", "prologue", "fence", "loop", "instr"];
+pub(super) const ITEMS: [&str; 12] = [
+    "isa", "hbm", "buffer", "register", "const", "unit", "units", "prologue", "epilogue", "fence", "loop",
+    "instr",
+];
 pub(super) const PARTS: [&str; 10] =
     ["in", "out", "require", "update", "cost", "unit", "asm", "encode", "computation", "ENTRY"];
 
@@ -228,14 +232,19 @@ impl Parser {
             }
             "instr" => Item::Instr(Box::new(self.instr()?)),
             "loop" => Item::Loop(self.loop_construct()?),
-            "prologue" | "fence" => {
+            "prologue" | "epilogue" | "fence" => {
                 let start = self.span();
                 if !self.eat_word("encode") {
                     return self.unexpected("`encode`");
                 }
                 let encoding = self.encoding()?;
                 let span = start.to(self.last_span());
-                if word == "fence" { Item::Fence(encoding, span) } else { Item::Prologue(encoding, span) }
+                let part = match word.as_str() {
+                    "prologue" => DevicePart::Prologue,
+                    "epilogue" => DevicePart::Epilogue,
+                    _ => DevicePart::Fence,
+                };
+                Item::Device(part, encoding, span)
             }
             _ => {
                 let mut names = vec![self.name("a unit's name")?];

@@ -8,10 +8,10 @@ use std::fmt::Write;
 
 /// The items of a description's device side.
 pub(super) fn device(isa: &Isa, out: &mut String) {
-    let Device { prologue, fence, loops } = &isa.device;
+    let Device { prologue, epilogue, fence, loops } = &isa.device;
     let nothing = Instr::default();
     let printer = Printer { isa, instr: &nothing, variables: Vec::new() };
-    for (word, list) in [("prologue", prologue), ("fence", fence)] {
+    for (word, list) in [("prologue", prologue), ("epilogue", epilogue), ("fence", fence)] {
         for encoding in list {
             let _ = writeln!(out, "{word} {}", printer.encoding(encoding, ""));
         }
@@ -96,6 +96,8 @@ impl Printer<'_> {
             Piece::Text(text) => text.replace('{', "{{").replace('}', "}}"),
             Piece::Value(e) => format!("{{{}}}", self.expr(e)),
             Piece::InRegister(e) => format!("{{{}:r}}", self.expr(e)),
+            Piece::Segment(e) => format!("{{{}:segment}}", self.expr(e)),
+            Piece::Offset(e) => format!("{{{}:offset}}", self.expr(e)),
             Piece::F32Attr(k) => format!("{{{}}}", attr(*k)),
         };
         template.0.iter().map(one).collect()

@@ -2,8 +2,11 @@
 //! RoCC format: funct7, rs2, rs1, xd xs1 xs2, rd, opcode), inline assembly, calls, loop constructs.
 
 use crate::{faults, parse};
-use act_isa::assembly::{DeviceTextError, print_device};
-use act_isa::{AsmOperand, AttrVal, EncodeError, Encoded, Operands, load_target, parse_program};
+
+use act_isa::{
+    AsmOperand, AttrVal, DeviceTextError, EncodeError, Encoded, Operands, load_target, parse_program,
+    print_device,
+};
 
 const MINI: &str = r#"
 isa mini
@@ -134,10 +137,86 @@ fn gemmini_products_are_encoded_as_its_header_says() {
     assert_eq!(prologue[1], Encoded::Insn { word: 0x00B5_307B, rs1: 0x3F80_0000_0001_0004, rs2: 1 << 48 });
 }
 
+/// The commands that gemmini.h (tiled_matmul_outer, sp_tiled_matmul_ws, tiled_resadd, sp_tiled_resadd) gives for a loop,
+/// as numbers worked out from its macros.
+#[test]
+fn gemmini_loops_are_encoded_as_its_header_says() {
+    let isa = load_target("gemmini_plus").unwrap();
+    let [config, start, bounds] = [0x00B5_307B, 0x10B5_307B, 0x12B5_307B];
+    let [ab, dc, strides_ab, strides_dc] = [0x14B5_307B, 0x16B5_307B, 0x18B5_307B, 0x1AB5_307B];
+    // 33 x 70 by 70 x 17: 3, 2 and 5 tiles, padded by 15, 15 and 10.
+    let padding = 10 << 32 | 15 << 16 | 15;
+    let tiles = 5 << 32 | 2 << 16 | 3;
+    // State 0 for A, 1 for B, 2 for D, from bit 3; one pixel, blocks of 16 rows, scale 1.0.
+    let load = |state: u64| 0x3F80_0000_0010_0101 | state << 3;
+    let half = AttrVal::F32(0.5f32.to_bits());
+    let sizes = [33, 17, 70, 80, 32, 128];
+    let [a, b, c, d] = [0x1000, 0x8000_0000, 0x7000, 0x9000];
+    let scaled = [ints(&sizes), vec![half]].concat();
+    let product = |act: u64, flags: u64| {
+        vec![
+            (config, 2 | act << 2, 0x3F00_0000_0000_0080),
+            (config, load(0), 80),
+            (config, load(1), 32),
+            (bounds, padding, tiles),
+            (ab, a as u64, b as u64),
+            (dc, 0, c as u64),
+            (strides_ab, 80, 32),
+            (strides_dc, 0, 128),
+            (start, flags, 0),
+        ]
+    };
+    assert_eq!(words(&isa, "loop_ws_scaled", &scaled, &[a, b, c]), product(0, 0));
+    assert_eq!(words(&isa, "loop_ws_scaled_relu", &scaled, &[a, b, c]), product(1, 1 << 8));
+    // Full-width C: its stride is 32 elements of four bytes, nothing is scaled.
+    let mut full = product(0, 1 << 1);
+    full[0].2 = 0x3F80_0000_0000_0080;
+    full[7].2 = 32;
+    assert_eq!(words(&isa, "loop_ws_full", &ints(&sizes), &[a, b, c]), full);
+    // With D, 96 bytes or 24 elements a row: its own load state, accumulation on top of it.
+    let with_bias = |mut commands: Vec<(u32, u64, u64)>| {
+        commands.insert(3, (config, load(2), 96));
+        commands[6].1 = d as u64;
+        commands[8].1 = 24;
+        commands[9].1 |= 1;
+        commands
+    };
+    let bias_sizes = [sizes.as_slice(), &[96]].concat();
+    let bias = [ints(&bias_sizes), vec![half]].concat();
+    let beta = [a, b, d, c];
+    assert_eq!(words(&isa, "loop_ws_scaled_bias", &bias, &beta), with_bias(product(0, 0)));
+    assert_eq!(words(&isa, "loop_ws_scaled_relu_bias", &bias, &beta), with_bias(product(1, 1 << 8)));
+    assert_eq!(words(&isa, "loop_ws_full_bias", &ints(&bias_sizes), &beta), with_bias(full));
+    // The addition: s8 into the accumulator (bit 2), no tiles along k, bit 2 of the start's second word.
+    let addends = [ints(&[33, 17, 80, 32, 128]), vec![half]].concat();
+    let sum = |act: u64| {
+        vec![
+            (config, 2 | act << 2, 0x3F00_0000_0000_0080),
+            (config, load(0) | 1 << 2, 80),
+            (config, load(1) | 1 << 2, 32),
+            (bounds, 15 << 16 | 15, 2 << 16 | 3),
+            (ab, a as u64, b as u64),
+            (dc, 0, c as u64),
+            (strides_ab, 80, 32),
+            (strides_dc, 0, 128),
+            (start, act << 8, 1 << 2),
+        ]
+    };
+    assert_eq!(words(&isa, "loop_ws_residual_add", &addends, &[a, b, c]), sum(0));
+    assert_eq!(words(&isa, "loop_ws_residual_add_relu", &addends, &[a, b, c]), sum(1));
+}
+
+/// The instructions of gemmini are gemmini_plus's too, encodings and all.
 #[test]
 fn every_gemmini_instruction_has_an_encoding() {
     let isa = load_target("gemmini").unwrap();
-    assert!(isa.instrs.iter().all(|i| !i.encodings.is_empty()));
+    let plus = load_target("gemmini_plus").unwrap();
+    assert!(plus.instrs.iter().all(|i| !i.encodings.is_empty()));
+    for instr in &isa.instrs {
+        let other = plus.instr(plus.instr_named(&instr.name).unwrap());
+        assert!(!instr.encodings.is_empty() && instr.encodings == other.encodings, "{}", instr.name);
+        assert_eq!(instr.asm, other.asm);
+    }
 }
 
 #[test]
@@ -201,19 +280,57 @@ scale(v[4], 0.5)
     assert!(matches!(print_device(&flat, &program), Err(DeviceTextError::Depth { depth: 2, max: 1, .. })));
     assert_eq!(isa.device.loops.as_ref().map(|l| (l.cost_begin, l.cost_iteration)), Some((5, 1)));
 
-    // Without a construct of the device the host runs the loops.
+    // Without a construct the processor that feeds the device runs the loops.
     let gemmini = load_target("gemmini").unwrap();
     let program = "operands 256\nfor %i0 in 0..4 {\n  config_ld 16, 1.0\n  \
                    mvin operand0+%i0*64, sp[%i0*16], 4, 16\n  fence\n}\n";
     let program = parse_program(&gemmini, program).unwrap_or_else(|e| panic!("{e}"));
     let expected = "\
-.insn r 0x7b, 3, 7, x0, [0x0], [0x0]
-.insn r 0x7b, 3, 0, x0, [0x3f80000000010004], [0x1000000000000]
-for i0 in 0..4 {
-  .insn r 0x7b, 3, 0, x0, [0x3f80000000100101], [0x10]
-  .insn r 0x7b, 3, 2, x0, [(operand0 + i0*64)], [i0*16 | 0x4001000000000]
-  fence
-}
+# A kernel for gemmini.
+# void act_kernel(void *const segments[])
+#   [0] operand0: 256 bytes
+    .text
+    .globl act_kernel
+    .type act_kernel, @function
+act_kernel:
+    addi sp, sp, -16
+    sd s1, 0(sp)
+    sd s2, 8(sp)
+    mv s1, a0
+    .insn r 0x7b, 3, 7, x0, x0, x0
+    li a0, 0x3f80000000010004
+    li a1, 0x1000000000000
+    .insn r 0x7b, 3, 0, x0, a0, a1
+    # for %i0 in 0..4
+    li s2, 0
+.Lact_0:
+    # config_ld 16, 1.0
+    # mvin operand0+%i0*64, sp[%i0*16], 4, 16
+    li a0, 0x3f80000000100101
+    li a1, 16
+    .insn r 0x7b, 3, 0, x0, a0, a1
+    ld a0, 0(s1)
+    li t0, 64
+    mul t0, s2, t0
+    add a0, a0, t0
+    li a1, 0x4001000000000
+    li t0, 16
+    mul t0, s2, t0
+    add a1, a1, t0
+    .insn r 0x7b, 3, 2, x0, a0, a1
+    fence
+    addi s2, s2, 1
+    li t0, 4
+    bgeu s2, t0, .Lact_0_end
+    j .Lact_0
+.Lact_0_end:
+    fence
+    ld s1, 0(sp)
+    ld s2, 8(sp)
+    addi sp, sp, 16
+    ret
+    .size act_kernel, .-act_kernel
+    .section .note.GNU-stack,\"\",@progbits
 ";
     assert_eq!(print_device(&gemmini, &program).unwrap(), expected);
 }

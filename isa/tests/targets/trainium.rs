@@ -2,6 +2,7 @@
 //! lets tiles start. Expected values by plain loops over f32, i32 and bytes.
 
 mod elementwise;
+mod encodings;
 mod movement;
 
 use crate::stage::{LittleEndian, Stage, assert_all_ran, chip, f32s, i32s, int};

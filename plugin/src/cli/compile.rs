@@ -4,7 +4,7 @@ use super::outcome::{CliError, Report};
 use super::{Emit, KernelArgs, input};
 use crate::compiler::CompiledRegion;
 use act_hlo::print_graph;
-use act_isa::{Isa, print_assembly, print_program};
+use act_isa::{Isa, print_assembly, print_device, print_program};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -12,14 +12,14 @@ use std::time::Instant;
 /// Compiles and prints.
 ///
 /// # Errors
-/// Bad input, or no code for the kernel on the target.
+/// Bad input, no code for the kernel on the target, or no text for the device.
 pub(super) fn compile(args: &KernelArgs, emit: Emit) -> Result<Report, CliError> {
     let compiler = args.compiler()?;
     let kernel = input::read(&args.file)?;
     let start = Instant::now();
     let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
     let seconds = start.elapsed().as_secs_f64();
-    let text = print(compiler.isa(), &region, emit);
+    let text = print(compiler.isa(), &region, emit)?;
     let mut value = describe(&region, seconds);
     value["emit"] = json!(text);
     Ok(Report { text, json: value, success: true })
@@ -37,7 +37,7 @@ pub(super) fn describe(region: &CompiledRegion, seconds: f64) -> Value {
     value
 }
 
-fn print(isa: &Isa, region: &CompiledRegion, emit: Emit) -> String {
+fn print(isa: &Isa, region: &CompiledRegion, emit: Emit) -> Result<String, CliError> {
     let mut out = String::new();
     let kernels = |out: &mut String, comment: &str, body: &dyn Fn(usize) -> String| {
         for (k, record) in region.code.kernels.iter().enumerate() {
@@ -54,9 +54,10 @@ fn print(isa: &Isa, region: &CompiledRegion, emit: Emit) -> String {
         }
         Emit::Program => out = print_program(isa, &region.code.program),
         Emit::Mlir => region.module.text().clone_into(&mut out),
+        Emit::Device => out = print_device(isa, &region.code.program)?,
     }
     if !out.ends_with('\n') {
         out.push('\n');
     }
-    out
+    Ok(out)
 }

@@ -97,6 +97,8 @@ enum Emit {
     Program,
     /// The stitched MLIR.
     Mlir,
+    /// The loop program in the language of the device: assembly, or calls of a kernel language.
+    Device,
 }
 
 impl KernelArgs {

@@ -61,6 +61,8 @@ pub(super) enum CliError {
     SeveralDescribed { file: PathBuf, count: usize },
     #[error("{file}: the module has no result")]
     NoResult { file: PathBuf },
+    #[error("no text for the device: {0}")]
+    Device(#[from] act_isa::DeviceTextError),
     #[error(transparent)]
     Compiler(#[from] CompilerError),
     #[error(transparent)]

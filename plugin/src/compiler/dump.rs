@@ -3,7 +3,7 @@
 
 use super::CompiledRegion;
 use act_hlo::{Graph, print_graph};
-use act_isa::{Isa, print_assembly, print_program};
+use act_isa::{Isa, has_encodings, print_assembly, print_device, print_program};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -56,6 +56,11 @@ impl Dumper {
             }
             write_whole(&folder, "program.txt", &print_program(isa, &region.code.program))?;
             write_whole(&folder, "stitched.mlir", region.module.text())?;
+            if has_encodings(isa) {
+                let text = print_device(isa, &region.code.program)
+                    .unwrap_or_else(|error| format!("no text for the device: {error}\n"));
+                write_whole(&folder, "device.txt", &text)?;
+            }
             let mut attempts = String::new();
             for attempt in &region.code.attempts {
                 let outcome = match &attempt.outcome {

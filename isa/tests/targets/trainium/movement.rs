@@ -32,10 +32,26 @@ pub(super) fn dma(isa: &Isa, oracle: &Oracle<'_>) {
         assert!(matches!(fault, FaultKind::OutOfSlots { dim: 0, end: 129, .. }), "{fault}");
         assert!(refused(&stage.fault(&name, &[int(129), int(5), int(0)], &to(&[chip(0), chip(0)]))));
         let pattern = format!("dma_load_pattern_{elem}");
-        for (step_p, step_f) in [(w, 9 * w), (40, 0), (0, 3)] {
+        for (step_p, step_f) in [(w, 9 * w), (40, 0), (0, 3 * w)] {
             stage.run(&pattern, &[int(3), int(5), int(step_p), int(step_f)], &to(&place));
             let expected = gathered(step_p as usize, step_f as usize);
             assert_eq!(stage.get(&buffer, &[77, 11], &lens), expected, "{pattern}");
+        }
+        // Access patterns count elements.
+        let odd = [&[operand(0, 9)], place.as_slice()].concat();
+        for (name, alpha, beta) in [
+            (&name, vec![3, 5, 100], &odd),
+            (&name, vec![3, 5, 5 * w + 1], &to(&place)),
+            (&pattern, vec![3, 5, 40, 0], &odd),
+            (&pattern, vec![3, 5, 41, 0], &to(&place)),
+            (&pattern, vec![3, 5, 0, 3 * w + 1], &to(&place)),
+        ] {
+            let alpha: Vec<act_isa::AttrVal> = alpha.into_iter().map(int).collect();
+            if w == 1 {
+                stage.run(name, &alpha, beta);
+            } else {
+                assert!(refused(&stage.fault(name, &alpha, beta)), "{name} {alpha:?}");
+            }
         }
         if width == 2 {
             // Row f of memory is column f of the tile.
@@ -58,13 +74,20 @@ pub(super) fn dma(isa: &Isa, oracle: &Oracle<'_>) {
             assert_eq!(stage.result(), expected, "{name}");
         };
         let store = format!("dma_store_{elem}");
-        scattered(&store, &[3, 5, 5 * w + 3], 5 * width + 3, width);
+        scattered(&store, &[3, 5, 8 * w], 8 * width, width);
         let store_pattern = format!("dma_store_pattern_{elem}");
         scattered(&store_pattern, &[3, 5, w, 4 * w], width, 4 * width);
         let mut stage = Stage::new(isa, oracle, &[], 256);
         stage.set(&buffer, &[0, 0], &lens, &memory[..15 * width]);
         let beta = [chip(0), chip(0), result(0)];
-        assert!(refused(&stage.fault(&store, &[int(3), int(5), int(5 * w - 1)], &beta)));
+        assert!(refused(&stage.fault(&store, &[int(3), int(5), int(4 * w)], &beta)));
+        if w > 1 {
+            let odd = [chip(0), chip(0), result(1)];
+            assert!(refused(&stage.fault(&store, &[int(3), int(5), int(5 * w)], &odd)));
+            assert!(refused(&stage.fault(&store, &[int(3), int(5), int(5 * w + 1)], &beta)));
+            assert!(refused(&stage.fault(&store_pattern, &[int(3), int(5), int(w), int(4 * w)], &odd)));
+            assert!(refused(&stage.fault(&store_pattern, &[int(3), int(5), int(w), int(4 * w + 1)], &beta)));
+        }
         assert!(refused(&stage.fault(&store_pattern, &[int(3), int(5), int(w), int(2 * w)], &beta)));
     }
 }
