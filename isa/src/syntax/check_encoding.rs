@@ -1,7 +1,7 @@
 //! Fields of device encodings against the values that they must hold for legal attributes.
 
 use super::diagnostic::{Diagnostic, Problem, Span};
-use super::sample::legal_extremes;
+use super::sample::{holds, legal_extremes};
 use crate::AttrVal;
 use crate::encoding::{Encoding, Field, FieldValue, Piece, is_address};
 use crate::expr::{Env, Expr};
@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 
 /// Addressing attributes whose ends are tried together.
 const MAX_BETAS: usize = 8;
+
+/// Values of a lone attribute that are all tried.
+const MAX_VALUES: i64 = 1 << 14;
 
 /// Notes the first value of every field that does not fit.
 pub(super) fn check_fields(isa: &Isa, instr: &Instr, spans: &[Vec<Span>], out: &mut Vec<Diagnostic>) {
@@ -32,28 +35,40 @@ pub(super) fn check_fields(isa: &Isa, instr: &Instr, spans: &[Vec<Span>], out: &
         let rs2 = insn.rs2.iter().map(|f| ("rs2", f));
         for ((word, field), &span) in rs1.chain(rs2).zip(spans) {
             let FieldValue::Int(value) = &field.value else { continue };
-            if let Some((given, value)) = witness(isa, instr, field, value, &alphas, &registers) {
-                let (low, high) = field.range();
-                let message = format!(
-                    "the field is {value}, and bits {}..{} of {word} hold {low}..{high}",
-                    field.at,
-                    u32::from(field.at) + u32::from(field.width)
-                );
-                out.push(Diagnostic::error(span, Problem::Type { alpha: given, message, fits: None }));
-            }
+            let Some(found) = extremes(isa, instr, field, value, &alphas, &registers) else { continue };
+            let Some((given, value)) = found.outside else { continue };
+            let (low, high) = field.range();
+            let message = format!(
+                "the field is {value}, and bits {}..{} of {word} hold {low}..{high}",
+                field.at,
+                u32::from(field.at) + u32::from(field.width)
+            );
+            let signed = found.min < 0;
+            let magnitude = |v: i64| if v < 0 { !v } else { v } as u64;
+            let bits =
+                64 - magnitude(found.min).max(magnitude(found.max)).leading_zeros() + u32::from(signed);
+            out.push(Diagnostic::error(span, Problem::FieldOverflow { given, message, bits, signed }));
         }
     }
 }
 
-/// Attributes, as text, for which the value does not fit.
-fn witness(
+/// What a field's value may be.
+struct Extremes {
+    min: i64,
+    max: i64,
+    /// The first that does not fit, and the attributes that give it, as text.
+    outside: Option<(String, i64)>,
+}
+
+/// The value for the ends of all ranges; for all of a range where one attribute alone decides and it has few values.
+fn extremes(
     isa: &Isa,
     instr: &Instr,
     field: &Field,
     value: &Expr,
     alphas: &[Vec<AttrVal>],
     registers: &[i64],
-) -> Option<(String, i64)> {
+) -> Option<Extremes> {
     let (low, high) = field.range();
     let (mut read_alpha, mut read_beta) = (BTreeSet::new(), BTreeSet::new());
     value.for_each_leaf(&mut |leaf| match leaf {
@@ -64,7 +79,29 @@ fn witness(
     if read_beta.len() > MAX_BETAS {
         return None;
     }
-    for alpha in alphas {
+    let mut alphas = alphas.to_vec();
+    if let (Some(&k), 1, true) = (read_alpha.first(), read_alpha.len(), read_beta.is_empty())
+        && let Some(AttrKind::Int { min, max }) = instr.alpha.get(k).map(|a| &a.kind)
+        && max.saturating_sub(*min) < MAX_VALUES
+    {
+        // One that is not monotonic has its ends elsewhere.
+        let mutable = isa.mutable_registers();
+        let inside: Vec<Vec<AttrVal>> = alphas
+            .first()
+            .into_iter()
+            .flat_map(|first| {
+                (*min..=*max).map(|v| {
+                    let mut alpha = first.clone();
+                    alpha[k] = AttrVal::Int(v);
+                    alpha
+                })
+            })
+            .filter(|alpha| holds(instr, alpha, registers, &mutable))
+            .collect();
+        alphas.extend(inside);
+    }
+    let mut found: Option<Extremes> = None;
+    for alpha in &alphas {
         let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
         let env = Env { alpha: &ints, beta: &[], registers };
         let ends: Vec<(i64, i64)> = (0..instr.beta.len()).map(|k| beta_range(isa, instr, k, env)).collect();
@@ -76,16 +113,20 @@ fn witness(
             }
             let env = Env { alpha: &ints, beta: &beta, registers };
             let Ok(v) = value.eval(env) else { continue };
-            let legal = instr.requires.iter().all(|r| r.eval(env) != Ok(false));
-            if legal && !(low..=high).contains(&i128::from(v)) {
+            if instr.requires.iter().any(|r| r.eval(env) == Ok(false)) {
+                continue;
+            }
+            let extremes = found.get_or_insert(Extremes { min: v, max: v, outside: None });
+            (extremes.min, extremes.max) = (extremes.min.min(v), extremes.max.max(v));
+            if extremes.outside.is_none() && !(low..=high).contains(&i128::from(v)) {
                 let alpha = read_alpha.iter().filter_map(|&k| Some((&instr.alpha[k].name, ints[k]?)));
                 let beta = read_beta.iter().filter_map(|&k| Some((&instr.beta[k].name, beta[k]?)));
                 let given: Vec<String> = alpha.chain(beta).map(|(n, v)| format!("{n} = {v}")).collect();
-                return Some((given.join(", "), v));
+                extremes.outside = Some((given.join(", "), v));
             }
         }
     }
-    None
+    found
 }
 
 /// Ends of an addressing attribute: as declared, and such that slices that start at it lie inside their memory.

@@ -72,6 +72,15 @@ pub enum Problem {
         /// Attribute values for which nothing is wrong.
         fits: Option<String>,
     },
+    #[error("{}{message}", if given.is_empty() { String::new() } else { format!("for {given}: ") })]
+    FieldOverflow {
+        /// Attribute values that show it.
+        given: String,
+        message: String,
+        /// Bits that every value fits, and whether some are negative.
+        bits: u32,
+        signed: bool,
+    },
     #[error("no legal values of the attributes were found: the requirements seem to contradict each other")]
     NoLegalAlpha,
     #[error("no values of the attributes fulfil the requirements")]

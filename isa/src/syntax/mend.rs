@@ -30,6 +30,13 @@ impl Problem {
             Problem::Type { fits: Some(fits), .. } => {
                 format!("nothing is wrong for {fits}: a narrower range or a `require` can say so")
             }
+            Problem::FieldOverflow { bits, signed, .. } => {
+                let signed = if *signed { " signed" } else { "" };
+                format!(
+                    "legal values need `width {bits}{signed}`; a narrower range of an attribute or a `require` may rule \
+                     the others out"
+                )
+            }
             Problem::NoLegalAlpha | Problem::Contradiction => {
                 "loosen a requirement or a range of the instruction".to_owned()
             }

@@ -119,7 +119,7 @@ pub(super) fn legal_extremes(instr: &Instr, registers: &[i64], mutable: &BTreeSe
 }
 
 /// Whether no requirement over these attributes alone is violated.
-fn holds(instr: &Instr, alpha: &[AttrVal], registers: &[i64], mutable: &BTreeSet<u16>) -> bool {
+pub(super) fn holds(instr: &Instr, alpha: &[AttrVal], registers: &[i64], mutable: &BTreeSet<u16>) -> bool {
     let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
     let env = Env { alpha: &ints, beta: &[], registers };
     let fixed = |cond: &Cond| {

@@ -68,6 +68,16 @@ fn tpu_v1_every_instruction() {
     let wrapped: Vec<i32> = expected.iter().map(|e| e.wrapping_add(i32::MIN)).collect();
     assert_eq!(i32s(&stage.get("accumulators", &[4094], &[2])), wrapped);
 
+    // The largest and the smallest sums of 256 products of eight bits with sign: 2^22 and -127 * 2^15.
+    let extremes = [vec![0x80u8; ROW * ROW], vec![0x7f; ROW * ROW]].concat();
+    let mut stage_of_extremes = Stage::new(&isa, &oracle, &[&extremes], 0);
+    stage_of_extremes.set("unified", &[0], &[1], &[-128i8; ROW].little_endian());
+    for (at, sum) in [(0, 1 << 22), (1, -127 << 15)] {
+        stage_of_extremes.run("load_weights", &[], &[operand(0, at * (ROW * ROW) as i64)]);
+        stage_of_extremes.run("matrix_multiply", &[int(1)], &[chip(0), chip(at)]);
+        assert_eq!(i32s(&stage_of_extremes.get("accumulators", &[at], &[1])), [sum; ROW]);
+    }
+
     // The low eight bits: 128 becomes -128, 300 becomes 44; relu first.
     let mut sums = vec![0i32; ROW];
     sums[..6].copy_from_slice(&[127, 128, 300, -1, -129, i32::MIN]);
