@@ -60,12 +60,19 @@ def test_run_agrees_three_ways(m: int, k: int, n: int) -> None:
     assert sum(c for name, c in found["instructions"].items() if name.startswith("matmul")) == blocks
 
 
-@pytest.mark.parametrize("emit", ["hlo", "pii", "asm", "program", "mlir"])
+@pytest.mark.parametrize("emit", ["hlo", "pii", "asm", "program", "mlir", "device"])
 def test_every_stage_can_be_printed(emit: str) -> None:
     text = MATMUL.format(m=64, k=130, n=64)
     process = act("compile", "-", "--target", "gemmini", "--emit", emit, text=text)
     assert process.returncode == 0, process.stderr
-    marks = {"hlo": "dot(", "pii": "matmul", "asm": "compute_preloaded", "program": "for", "mlir": "scf.for"}
+    marks = {
+        "hlo": "dot(",
+        "pii": "matmul",
+        "asm": "compute_preloaded",
+        "program": "for",
+        "mlir": "scf.for",
+        "device": ".insn r 0x7b",
+    }
     assert marks[emit] in process.stdout
 
 

@@ -115,14 +115,16 @@ fn template(text: &str, span: Span, scope: &Scope, dialect: Dialect) -> Parsed<T
     Ok(Template(pieces))
 }
 
+type Make = fn(Expr) -> Piece;
+
 /// What may stand behind a term in a hole, what it makes of the term, and whether it is for calls rather than for
 /// inline assembly.
-const KINDS: [(&str, fn(Expr) -> Piece, bool); 3] =
+const KINDS: [(&str, Make, bool); 3] =
     [("r", Piece::InRegister, false), ("segment", Piece::Segment, true), ("offset", Piece::Offset, true)];
 
 fn hole(text: &str, scope: &Scope, dialect: Dialect) -> Parsed<Piece> {
     let (text, make) = match text.rsplit_once(':') {
-        None => (text, Piece::Value as fn(Expr) -> Piece),
+        None => (text, Piece::Value as Make),
         Some((term, kind)) => {
             let Some((_, make, call)) = KINDS.iter().find(|(name, ..)| *name == kind.trim()) else {
                 let known = "`:r` in inline assembly, `:segment` and `:offset` in a call";

@@ -57,7 +57,7 @@ fn texts_are_as_before() {
     for target in TARGETS {
         let (isa, program) = program(target);
         let text = print_device(&isa, &program).unwrap_or_else(|e| panic!("{target}: {e}"));
-        let golden = file(target, if target == "trainium" { "py" } else { "s" });
+        let golden = file(target, if target == "trainium" { "nki" } else { "s" });
         if std::env::var_os("ACT_BLESS").is_some() {
             std::fs::write(&golden, &text).unwrap();
         }
