@@ -240,26 +240,31 @@ impl DemandGraph {
         &self.demands[demand]
     }
 
-    /// For every demand a lower bound of what meeting it costs (own cost plus the dearest single need), `None` when it
-    /// cannot be met.
-    pub(crate) fn lower_bounds(&self) -> Vec<Option<u64>> {
-        let mut bounds: Vec<Option<u64>> = vec![None; self.demands.len()];
-        loop {
-            let mut changed = false;
-            for (index, options) in self.demands.values().enumerate() {
-                let best = options.iter().filter_map(|option| {
-                    let needs: Option<Vec<u64>> = option.needs.iter().map(|&n| bounds[n]).collect();
-                    Some(option.cost.saturating_add(needs?.into_iter().max().unwrap_or(0)))
-                });
-                let best = best.min();
-                if best.is_some() && (bounds[index].is_none() || best < bounds[index]) {
-                    bounds[index] = best;
-                    changed = true;
-                }
+    /// For every demand whether it can be met, without circles.
+    pub(crate) fn meetable(&self) -> Vec<bool> {
+        let n = self.demands.len();
+        let mut users: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n];
+        let mut missing: Vec<Vec<usize>> = Vec::with_capacity(n);
+        let mut met = vec![false; n];
+        let mut todo = Vec::new();
+        for (d, options) in self.demands.values().enumerate() {
+            for (k, option) in options.iter().enumerate() {
+                option.needs.iter().for_each(|&need| users[need].push((d, k)));
             }
-            if !changed {
-                return bounds;
+            missing.push(options.iter().map(|o| o.needs.len()).collect());
+            if options.iter().any(|o| o.needs.is_empty()) {
+                met[d] = true;
+                todo.push(d);
             }
         }
+        while let Some(d) = todo.pop() {
+            for &(user, option) in &users[d] {
+                missing[user][option] -= 1;
+                if missing[user][option] == 0 && !std::mem::replace(&mut met[user], true) {
+                    todo.push(user);
+                }
+            }
+        }
+        met
     }
 }

@@ -61,14 +61,14 @@ impl Diagnosis<'_> {
                 buffers.map(|b| self.expander.expand(&mut demands, Demand::OnChip(class, b))).collect()
             })
             .collect();
-        let bounds = demands.lower_bounds();
+        let meetable = demands.meetable();
         graph
             .ids()
             .zip(wanted)
             .map(|(id, indices)| {
                 let facts = &self.explored.egraph[self.explored.classes[id.0 as usize]].data;
                 let in_memory = facts.value.is_some() || !facts.views.is_empty();
-                in_memory || indices.into_iter().any(|index| bounds[index].is_some())
+                in_memory || indices.into_iter().any(|index| meetable[index])
             })
             .collect()
     }

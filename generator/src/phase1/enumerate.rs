@@ -1,121 +1,147 @@
-//! Lazy best-first enumeration of complete choices: one option per demand, acyclic, every demand counted once. The order
-//! is by exact cost, since the estimate of a partial choice never exceeds the cost of any completion. When the limit ends
-//! the search before anything was found, one choice by tree cost is given in its place.
+//! Lazy best-first enumeration of complete choices: one option per demand, acyclic, every demand counted once. The
+//! search dives: a partial choice that comes off the queue is completed greedily, and what was passed by on the way is
+//! queued with its bound, so that a first complete choice costs about as much as it has demands, and every further one
+//! too. The order is by exact cost, since the bound of a partial choice ([`super::prices`]) never exceeds the cost of
+//! any completion. When the limit is reached, what was completed so far is given, cheapest first.
 
+use super::cycles::Components;
 use super::demand::DemandGraph;
+use super::prices::{Prices, SCALE};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// One option for every demand that is needed.
 pub(crate) type Choices = BTreeMap<usize, usize>;
 
-/// Set of demands.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Set(Vec<u64>);
+/// Rounds of prices from the choice that the prices before led to.
+const ROUNDS: usize = 8;
+/// However small the limit is: so many dives are looked at.
+const DIVES: usize = 48;
+const NONE: u32 = u32::MAX;
 
-impl Set {
-    fn empty(n: usize) -> Set {
-        Set(vec![0; n.div_ceil(64)])
-    }
-    fn full(n: usize) -> Set {
-        let mut set = Set::empty(n);
-        (0..n).for_each(|i| set.insert(i));
-        set
-    }
-    fn insert(&mut self, i: usize) {
-        self.0[i / 64] |= 1 << (i % 64);
-    }
-    fn contains(&self, i: usize) -> bool {
-        self.0[i / 64] >> (i % 64) & 1 == 1
-    }
-    fn union(&mut self, other: &Set) {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
-    }
-    fn intersect(&mut self, other: &Set) {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
-    }
-    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0
-            .iter()
-            .enumerate()
-            .flat_map(|(w, &bits)| (0..64).filter(move |b| bits >> b & 1 == 1).map(move |b| w * 64 + b))
-    }
+/// What the search may choose from: the options that can be met, of the demands that are within reach of the roots.
+#[derive(Debug)]
+pub(super) struct Space {
+    pub(super) graph: DemandGraph,
+    /// Indices of options per demand.
+    pub(super) open: Vec<Vec<OpenOption>>,
+    pub(super) roots: Vec<usize>,
+    pub(super) components: Components,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct State {
-    chosen: Choices,
-    pending: Vec<usize>,
-    cost: u64,
+#[derive(Debug)]
+pub(super) struct OpenOption {
+    pub(super) option: usize,
+    pub(super) cost: u64,
+    /// Each once, in order.
+    pub(super) needs: Vec<usize>,
+    /// An option before it has the same cost and needs, so that only the roles of operands differ.
+    pub(super) twin: bool,
 }
 
-/// Estimate, number of demands met (more first), age, state.
-type Ranked = (u64, Reverse<usize>, u64, State);
+/// A decision; its ancestors are the decisions before it.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    parent: u32,
+    demand: u32,
+    /// Index into the demand's open options.
+    open: u32,
+}
+
+/// Bound in cycles, twins chosen, fewer decisions later, age.
+type Rank = (u64, u32, Reverse<u32>, u64);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Entry {
+    /// A decision (or [`NONE`] for none at all) from which to go on.
+    Partial(u32),
+    /// A decision that completes the choice.
+    Complete(u32),
+}
 
 /// The search over one demand graph.
 #[derive(Debug)]
 pub(crate) struct Enumeration {
-    graph: DemandGraph,
-    /// Options per demand that can be met, cheapest first.
-    open: Vec<Vec<usize>>,
-    /// Cheapest own cost per demand.
-    own: Vec<u64>,
-    /// Demands that every way of meeting a demand includes.
-    forced: Vec<Set>,
-    bounds: Vec<u64>,
-    queue: BinaryHeap<Reverse<Ranked>>,
+    space: Space,
+    prices: Prices,
+    steps: Vec<Step>,
+    queue: BinaryHeap<Reverse<(Rank, Entry)>>,
+    state: State,
     sequence: u64,
     expansions: usize,
     limit: usize,
-    roots: Vec<usize>,
-    /// Something was found, or the choice by tree cost was given.
-    found: bool,
+}
+
+/// A partial choice, kept up to date decision by decision.
+#[derive(Debug)]
+struct State {
+    /// Open option per demand.
+    chosen: Vec<u32>,
+    needed: Vec<bool>,
+    decided: Vec<u32>,
+    /// Needed and not decided; the last one is next.
+    pending: Vec<u32>,
+    /// In units of 1 / [`SCALE`] cycles.
+    bound: u64,
+    cost: u64,
+    twins: u32,
+    /// For searches within a component.
+    seen: Vec<u32>,
+    round: u32,
 }
 
 impl Enumeration {
-    /// `roots` are indices of demands; `None` when one cannot be met. At most `limit` partial choices are looked at.
+    /// `roots` are indices of demands; `None` when one cannot be met. About `limit` decisions are looked at, or
+    /// [`DIVES`] times as many as there are demands if that is more.
     pub(crate) fn new(graph: DemandGraph, roots: &[usize], limit: usize) -> Option<Enumeration> {
-        let bounds = graph.lower_bounds();
-        if roots.iter().any(|&r| bounds.get(r).copied().flatten().is_none()) {
-            return None;
+        let space = Space::new(graph, roots)?;
+        let n = space.open.len();
+        let limit = limit.max(DIVES * n);
+        let mut state = State::new(n);
+        let mut best = space.cheapest_tree()?;
+        let mut cost = space.cost(&best);
+        let mut prices = Prices::new(&space, &best);
+        // A choice leads to prices, and prices to a choice; both get better for some rounds.
+        let mut candidate = best.clone();
+        for _ in 0..ROUNDS {
+            let next = Prices::new(&space, &candidate);
+            if next.bound() > prices.bound() {
+                prices = next.clone();
+            }
+            if prices.bound().div_ceil(SCALE) >= cost {
+                break;
+            }
+            state.reset(&space, &next);
+            if !state.dive(&space, &next) {
+                break;
+            }
+            let found = state.chosen.clone();
+            if state.cost < cost {
+                (best, cost) = (found.clone(), state.cost);
+            }
+            if found == candidate {
+                break;
+            }
+            candidate = found;
         }
-        let n = graph.demands.len();
-        let mut open: Vec<Vec<usize>> = (0..n)
-            .map(|d| {
-                let options = graph.options(d);
-                let mut open: Vec<usize> = (0..options.len())
-                    .filter(|&o| options[o].needs.iter().all(|&need| bounds[need].is_some()))
-                    .collect();
-                open.sort_by_key(|&o| (options[o].cost, o));
-                open
-            })
-            .collect();
-        let forced = prune(&graph, &mut open);
-        let cheapest = |d: usize| open[d].first().map_or(0, |&o| graph.options(d)[o].cost);
-        let own = (0..n).map(cheapest).collect();
-        let bounds = bounds.into_iter().map(|b| b.unwrap_or(0)).collect();
         let mut enumeration = Enumeration {
-            graph,
-            open,
-            own,
-            forced,
-            bounds,
+            space,
+            prices,
+            steps: Vec::new(),
             queue: BinaryHeap::new(),
+            state,
             sequence: 0,
             expansions: 0,
             limit,
-            roots: roots.to_vec(),
-            found: false,
         };
-        let mut pending = roots.to_vec();
-        pending.sort_unstable();
-        pending.dedup();
-        enumeration.push(State { chosen: Choices::new(), pending, cost: 0 });
+        let bound = enumeration.prices.bound();
+        enumeration.push(bound, 0, 0, Entry::Partial(NONE));
+        enumeration.guide(&best);
         Some(enumeration)
     }
 
     pub(crate) fn graph(&self) -> &DemandGraph {
-        &self.graph
+        &self.space.graph
     }
 
     /// Whether the search gave up before it had seen every choice.
@@ -125,149 +151,306 @@ impl Enumeration {
 
     /// The next cheapest complete choice and its cost.
     pub(crate) fn next_choice(&mut self) -> Option<(Choices, u64)> {
-        while let Some(Reverse((_, _, _, mut state))) = self.queue.pop() {
-            let Some(demand) = state.pending.pop() else {
-                self.found = true;
-                return Some((state.chosen, state.cost));
-            };
-            if self.expansions >= self.limit {
-                self.queue.clear();
-                return if std::mem::replace(&mut self.found, true) { None } else { self.by_tree_cost() };
-            }
-            self.expansions += 1;
-            for &option in &self.open[demand].clone() {
-                let alternative = &self.graph.options(demand)[option];
-                if alternative.needs.iter().any(|&need| self.reaches(&state.chosen, need, demand)) {
-                    continue;
-                }
-                let mut next = state.clone();
-                next.chosen.insert(demand, option);
-                next.cost = next.cost.saturating_add(alternative.cost);
-                for &need in &alternative.needs {
-                    if !next.chosen.contains_key(&need) && !next.pending.contains(&need) {
-                        next.pending.push(need);
-                    }
-                }
-                next.pending.sort_unstable_by(|a, b| b.cmp(a));
-                self.push(next);
+        while let Some(Reverse((rank, entry))) = self.queue.pop() {
+            match entry {
+                Entry::Complete(step) => return Some((self.choices(step), rank.0)),
+                // Beyond the limit only what is complete is given.
+                Entry::Partial(_) if self.expansions >= self.limit => {}
+                Entry::Partial(step) => self.complete(step),
             }
         }
         None
     }
 
-    /// The choice that is cheapest when shared demands are counted every time (Knuth's generalisation of Dijkstra's
-    /// algorithm). It has no cycle: an option settles after all that it needs.
-    fn by_tree_cost(&self) -> Option<(Choices, u64)> {
-        let n = self.graph.demands.len();
-        let mut settled: Vec<Option<(u64, usize)>> = vec![None; n];
-        loop {
-            let mut next: Option<(u64, usize, usize)> = None;
-            for d in (0..n).filter(|&d| settled[d].is_none()) {
-                for &o in &self.open[d] {
-                    let alternative = &self.graph.options(d)[o];
-                    let mut needs = alternative.needs.iter().map(|&need| settled[need].map(|s| s.0));
-                    let total = needs.try_fold(alternative.cost, |sum, need| Some(sum.saturating_add(need?)));
-                    if let Some(total) = total.filter(|&t| next.is_none_or(|best| t < best.0)) {
-                        next = Some((total, d, o));
-                    }
-                }
-            }
-            let Some((total, d, o)) = next else { break };
-            settled[d] = Some((total, o));
-        }
-        let (mut chosen, mut cost) = (Choices::new(), 0u64);
-        let mut todo = self.roots.clone();
-        while let Some(d) = todo.pop() {
-            let (_, o) = settled[d]?;
-            if chosen.insert(d, o).is_none() {
-                let alternative = &self.graph.options(d)[o];
-                cost = cost.saturating_add(alternative.cost);
-                todo.extend(&alternative.needs);
-            }
-        }
-        Some((chosen, cost))
+    fn push(&mut self, bound: u64, twins: u32, decisions: u32, entry: Entry) {
+        self.sequence += 1;
+        let rank = (bound.div_ceil(SCALE), twins, Reverse(decisions), self.sequence);
+        self.queue.push(Reverse((rank, entry)));
     }
 
-    /// Whether `to` is `from` or needed by it under the choices made so far.
-    fn reaches(&self, chosen: &Choices, from: usize, to: usize) -> bool {
-        let mut seen = Set::empty(self.graph.demands.len());
+    /// The decisions that lead to `step`, first ones first.
+    fn path(&self, step: u32) -> Vec<Step> {
+        let mut path = Vec::new();
+        let mut at = step;
+        while at != NONE {
+            let step = self.steps[at as usize];
+            path.push(step);
+            at = step.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    fn choices(&self, step: u32) -> Choices {
+        let option = |s: Step| self.space.open[s.demand as usize][s.open as usize].option;
+        self.path(step).into_iter().map(|s| (s.demand as usize, option(s))).collect()
+    }
+
+    /// Descends to the best choice that was found before the search began: it is queued complete, and what it passes by
+    /// with it.
+    fn guide(&mut self, best: &[u32]) {
+        let Some(Reverse((_, Entry::Partial(NONE)))) = self.queue.pop() else { return };
+        self.descend(NONE, |demand| best[demand]);
+    }
+
+    /// Completes a partial choice, always by the option with the least bound, and queues the others.
+    fn complete(&mut self, step: u32) {
+        self.descend(step, |_| NONE);
+    }
+
+    /// Goes on from `step` until the choice is complete or has no way on; `wish` names the option to take, or
+    /// [`NONE`].
+    fn descend(&mut self, step: u32, wish: impl Fn(usize) -> u32) {
+        let path = self.path(step);
+        self.state.reset(&self.space, &self.prices);
+        for s in path {
+            let bound = self.state.bound_with(&self.space, &self.prices, s.demand as usize, s.open as usize);
+            // Decisions come in the order of the first descent.
+            debug_assert_eq!(self.state.pending.last(), Some(&s.demand));
+            self.state.decide(&self.space, s.demand as usize, s.open as usize, bound);
+        }
+        let mut at = step;
+        while let Some(&demand) = self.state.pending.last() {
+            let d = demand as usize;
+            self.expansions += 1;
+            let mut ranked = self.state.ranked(&self.space, &self.prices, d);
+            let wished = wish(d);
+            if let Some(k) = ranked.iter().position(|&(_, _, o)| o == wished) {
+                ranked[..=k].rotate_right(1);
+            }
+            let Some(&(bound, _, taken)) = ranked.first() else { return };
+            let decisions = self.state.decided.len() as u32 + 1;
+            let parent = at;
+            for (k, &(bound, twin, open)) in ranked.iter().enumerate() {
+                self.steps.push(Step { parent, demand, open });
+                let step = self.steps.len() as u32 - 1;
+                if k == 0 {
+                    at = step;
+                } else {
+                    self.push(bound, self.state.twins + u32::from(twin), decisions, Entry::Partial(step));
+                }
+            }
+            self.state.decide(&self.space, d, taken as usize, bound);
+        }
+        let (cost, twins) = (self.state.cost, self.state.twins);
+        debug_assert!(self.state.bound.div_ceil(SCALE) <= cost, "a bound above the cost");
+        self.push(cost.saturating_mul(SCALE), twins, u32::MAX, Entry::Complete(at));
+    }
+}
+
+impl State {
+    fn new(n: usize) -> State {
+        State {
+            chosen: vec![NONE; n],
+            needed: vec![false; n],
+            decided: Vec::new(),
+            pending: Vec::new(),
+            bound: 0,
+            cost: 0,
+            twins: 0,
+            seen: vec![0; n],
+            round: 0,
+        }
+    }
+
+    /// Back to no decision.
+    fn reset(&mut self, space: &Space, prices: &Prices) {
+        for &d in self.decided.iter().chain(&self.pending) {
+            self.chosen[d as usize] = NONE;
+            self.needed[d as usize] = false;
+        }
+        self.decided.clear();
+        self.pending.clear();
+        for &root in space.roots.iter().rev() {
+            self.needed[root] = true;
+            self.pending.push(root as u32);
+        }
+        (self.bound, self.cost, self.twins) = (prices.bound(), 0, 0);
+    }
+
+    /// Completes the choice greedily; `false` where it ends in a circle.
+    fn dive(&mut self, space: &Space, prices: &Prices) -> bool {
+        while let Some(&demand) = self.pending.last() {
+            let d = demand as usize;
+            let ranked = self.ranked(space, prices, d);
+            let Some(&(bound, _, open)) = ranked.first() else { return false };
+            self.decide(space, d, open as usize, bound);
+        }
+        true
+    }
+
+    /// The options of a demand that close no circle, by bound.
+    fn ranked(&mut self, space: &Space, prices: &Prices, d: usize) -> Vec<(u64, bool, u32)> {
+        let mut ranked = Vec::with_capacity(space.open[d].len());
+        for (k, option) in space.open[d].iter().enumerate() {
+            if !option.needs.iter().any(|&need| self.reaches(space, need, d)) {
+                ranked.push((self.bound_with(space, prices, d, k), option.twin, k as u32));
+            }
+        }
+        ranked.sort_unstable_by_key(|&(bound, twin, k)| (bound.div_ceil(SCALE), twin, k));
+        ranked
+    }
+
+    /// The bound once demand `d` is met by its k-th open option.
+    fn bound_with(&self, space: &Space, prices: &Prices, d: usize, k: usize) -> u64 {
+        let option = &space.open[d][k];
+        // What the option costs beyond what its users pay for.
+        let mut bound = self.bound.saturating_add(option.cost.saturating_mul(SCALE));
+        let mut paid = prices.income(d);
+        for &(need, price) in prices.paid_by(d) {
+            // What is decided and not used was to be paid for by a demand that does not use it.
+            if option.needs.binary_search(&need).is_ok() || self.chosen[need] != NONE {
+                bound = bound.saturating_add(price);
+            }
+        }
+        for &(user, price) in prices.payers(d) {
+            let chosen = self.chosen[user];
+            if chosen != NONE && space.open[user][chosen as usize].needs.binary_search(&d).is_err() {
+                paid -= price;
+            }
+        }
+        bound.saturating_sub(paid)
+    }
+
+    /// Meets `d`, the last of the pending ones, by its k-th open option.
+    fn decide(&mut self, space: &Space, d: usize, k: usize, bound: u64) {
+        self.pending.pop();
+        let option = &space.open[d][k];
+        self.chosen[d] = k as u32;
+        self.decided.push(d as u32);
+        self.bound = bound;
+        self.cost = self.cost.saturating_add(option.cost);
+        self.twins += u32::from(option.twin);
+        for &need in option.needs.iter().rev() {
+            if !std::mem::replace(&mut self.needed[need], true) {
+                self.pending.push(need as u32);
+            }
+        }
+    }
+
+    /// Whether `to` is `from` or needed by it under the decisions made so far. Circles do not leave their component.
+    fn reaches(&mut self, space: &Space, from: usize, to: usize) -> bool {
+        let component = space.components.of(to);
+        if space.components.of(from) != component || !space.components.has_circles(to) {
+            return false;
+        }
+        self.round += 1;
         let mut todo = vec![from];
         while let Some(at) = todo.pop() {
             if at == to {
                 return true;
             }
-            if seen.contains(at) {
+            if std::mem::replace(&mut self.seen[at], self.round) == self.round {
                 continue;
             }
-            seen.insert(at);
-            if let Some(&option) = chosen.get(&at) {
-                todo.extend(&self.graph.options(at)[option].needs);
+            let chosen = self.chosen[at];
+            if chosen != NONE {
+                let needs = &space.open[at][chosen as usize].needs;
+                todo.extend(needs.iter().copied().filter(|&n| space.components.of(n) == component));
             }
         }
         false
     }
-
-    fn push(&mut self, state: State) {
-        let mut needed = Set::empty(self.graph.demands.len());
-        for &p in &state.pending {
-            needed.union(&self.forced[p]);
-        }
-        let sum: u64 = needed.iter().filter(|d| !state.chosen.contains_key(d)).map(|d| self.own[d]).sum();
-        let deepest = state.pending.iter().map(|&p| self.bounds[p]).max().unwrap_or(0);
-        // The dearest chain counts demands that may be chosen already, so it bounds only an empty choice.
-        let rest = if state.chosen.is_empty() { sum.max(deepest) } else { sum };
-        let estimate = state.cost.saturating_add(rest);
-        self.sequence += 1;
-        self.queue.push(Reverse((estimate, Reverse(state.chosen.len()), self.sequence, state)));
-    }
 }
 
-/// Drops the options that need their own demand whatever else is chosen, and gives what every demand forces.
-fn prune(graph: &DemandGraph, open: &mut [Vec<usize>]) -> Vec<Set> {
-    loop {
-        let forced = forced(graph, open);
-        let mut pruned = false;
-        for (d, options) in open.iter_mut().enumerate() {
-            let before = options.len();
-            options.retain(|&o| {
-                let needs = &graph.options(d)[o].needs;
-                !needs.iter().any(|&need| forced[need].contains(d))
-            });
-            pruned |= options.len() != before;
+impl Space {
+    fn new(graph: DemandGraph, roots: &[usize]) -> Option<Space> {
+        let meetable = graph.meetable();
+        if roots.iter().any(|&r| !meetable.get(r).copied().unwrap_or(false)) {
+            return None;
         }
-        if !pruned {
-            return forced;
+        let n = graph.demands.len();
+        let mut open: Vec<Vec<OpenOption>> = (0..n).map(|_| Vec::new()).collect();
+        let mut within = vec![false; n];
+        let mut todo: Vec<usize> = roots.to_vec();
+        while let Some(d) = todo.pop() {
+            if std::mem::replace(&mut within[d], true) {
+                continue;
+            }
+            for (option, alternative) in graph.options(d).iter().enumerate() {
+                let mut needs = alternative.needs.clone();
+                needs.sort_unstable();
+                needs.dedup();
+                if !needs.iter().all(|&need| meetable[need]) || needs.contains(&d) {
+                    continue;
+                }
+                todo.extend(&needs);
+                open[d].push(OpenOption { option, cost: alternative.cost, needs, twin: false });
+            }
+            // By cost, so that ties do not depend on the order of the description.
+            open[d].sort_by_key(|o| o.cost);
+            for k in 1..open[d].len() {
+                let (before, this) = open[d].split_at(k);
+                let twin = before
+                    .iter()
+                    .rev()
+                    .take_while(|o| o.cost == this[0].cost)
+                    .any(|o| o.needs == this[0].needs);
+                open[d][k].twin = twin;
+            }
         }
+        let mut distinct: Vec<usize> = Vec::with_capacity(roots.len());
+        for &root in roots {
+            if !distinct.contains(&root) {
+                distinct.push(root);
+            }
+        }
+        let components = Components::of_demands(&open);
+        components.drop_circular(&mut open);
+        let components = Components::of_demands(&open);
+        Some(Space { graph, open, roots: distinct, components })
     }
-}
 
-/// Greatest fixpoint of: a demand, and whatever all of its options force.
-fn forced(graph: &DemandGraph, open: &[Vec<usize>]) -> Vec<Set> {
-    let n = open.len();
-    let mut forced = vec![Set::full(n); n];
-    loop {
-        let mut changed = false;
-        for d in 0..n {
-            let mut common: Option<Set> = None;
-            for &o in &open[d] {
-                let mut needs = Set::empty(n);
-                for &need in &graph.options(d)[o].needs {
-                    needs.union(&forced[need]);
-                }
-                match &mut common {
-                    None => common = Some(needs),
-                    Some(all) => all.intersect(&needs),
+    /// The choice that is cheapest when shared demands are counted every time (Knuth's generalisation of Dijkstra's
+    /// algorithm). It has no circle: an option settles after all that it needs. Costs are floats, since counting every
+    /// time may double a cost at each level.
+    fn cheapest_tree(&self) -> Option<Vec<u32>> {
+        let n = self.open.len();
+        let mut users: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n];
+        let mut missing: Vec<Vec<usize>> = Vec::with_capacity(n);
+        let mut total: Vec<Vec<f64>> = Vec::with_capacity(n);
+        let mut queue = BinaryHeap::new();
+        for (d, options) in self.open.iter().enumerate() {
+            for (k, option) in options.iter().enumerate() {
+                option.needs.iter().for_each(|&need| users[need].push((d, k)));
+                if option.needs.is_empty() {
+                    queue.push(Reverse(((option.cost as f64).to_bits(), d, k)));
                 }
             }
-            let mut set = common.unwrap_or_else(|| Set::empty(n));
-            set.insert(d);
-            if set != forced[d] {
-                forced[d] = set;
-                changed = true;
+            missing.push(options.iter().map(|o| o.needs.len()).collect());
+            total.push(options.iter().map(|o| o.cost as f64).collect());
+        }
+        let mut chosen = vec![NONE; n];
+        // Bits of floats that are not negative are in the order of the floats.
+        while let Some(Reverse((bits, d, k))) = queue.pop() {
+            if chosen[d] != NONE {
+                continue;
+            }
+            chosen[d] = k as u32;
+            for &(user, option) in &users[d] {
+                total[user][option] += f64::from_bits(bits);
+                missing[user][option] -= 1;
+                if missing[user][option] == 0 && chosen[user] == NONE {
+                    queue.push(Reverse((total[user][option].to_bits(), user, option)));
+                }
             }
         }
-        if !changed {
-            return forced;
+        let mut needed = vec![false; n];
+        let mut todo = self.roots.clone();
+        while let Some(d) = todo.pop() {
+            if std::mem::replace(&mut needed[d], true) {
+                continue;
+            }
+            let option = self.open[d].get(chosen[d] as usize)?;
+            todo.extend(&option.needs);
         }
+        let kept = chosen.into_iter().zip(needed).map(|(k, needed)| if needed { k } else { NONE });
+        Some(kept.collect())
+    }
+
+    /// Of a choice that names options of exactly the demands it needs.
+    fn cost(&self, chosen: &[u32]) -> u64 {
+        let options = chosen.iter().enumerate().filter(|(_, k)| **k != NONE);
+        options.fold(0u64, |sum, (d, &k)| sum.saturating_add(self.open[d][k as usize].cost))
     }
 }

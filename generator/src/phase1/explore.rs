@@ -1,6 +1,6 @@
 //! Exploration: the kernel as an e-graph, and saturation with the rules within deterministic limits (modules 1 and 2 of
-//! the ACT paper). egg's own runner is not used: its matches are substitutions of pattern variables, which cannot carry
-//! attributes.
+//! the ACT paper). Semi-naive: a class is rewritten again only when a class that its rules have read has changed. egg's
+//! own runner is not used: its matches are substitutions of pattern variables, which cannot carry attributes.
 
 use super::facts::{TensorAnalysis, TensorGraph};
 use super::language::{HeadOp, TensorNode};
@@ -40,6 +40,13 @@ pub(crate) struct Explored {
     pub(crate) report: Exploration,
 }
 
+/// A term that a rule proposes for a class.
+struct Proposal {
+    rule: &'static str,
+    class: Id,
+    term: Term,
+}
+
 /// The initial e-graph.
 pub(crate) fn initial(kernel: &TiledKernel, policy: FloatPolicy) -> (TensorGraph, Vec<Id>) {
     let parameters = kernel.ins.iter().map(|place| match place {
@@ -63,6 +70,57 @@ pub(crate) fn initial(kernel: &TiledKernel, policy: FloatPolicy) -> (TensorGraph
     (egraph, classes)
 }
 
+/// Which classes must be rewritten again.
+#[derive(Default)]
+struct Agenda {
+    /// Per id the classes whose rules have read it.
+    readers: Vec<Vec<Id>>,
+    /// Ids that were still their own class at the last look.
+    own: Vec<bool>,
+}
+
+impl Agenda {
+    /// The classes on whose rules a change since the last call bears, in order. Forgets their notes, since they are
+    /// about to be made anew.
+    fn due(&mut self, egraph: &mut TensorGraph) -> Vec<Id> {
+        let mut changed: Vec<Id> = egraph.analysis.take_changed();
+        for (k, own) in self.own.iter_mut().enumerate().filter(|(_, own)| **own) {
+            let id = Id::from(k);
+            if egraph.find(id) != id {
+                *own = false;
+                changed.push(id);
+            }
+        }
+        let mut due = Vec::with_capacity(changed.len());
+        for id in changed {
+            let class = egraph.find(id);
+            due.push(class);
+            // A class that was joined has other operands in the nodes that use it.
+            due.extend(egraph[class].parents());
+            for noted in [id, class] {
+                due.extend(self.readers.get_mut(usize::from(noted)).map(std::mem::take).unwrap_or_default());
+            }
+        }
+        due.iter_mut().for_each(|id| *id = egraph.find(*id));
+        due.sort_unstable();
+        due.dedup();
+        due
+    }
+
+    fn note(&mut self, site: Id, read: &[Id]) {
+        for &id in read.iter().chain([&site]) {
+            let at = usize::from(id);
+            if self.readers.len() <= at {
+                self.readers.resize_with(at + 1, Vec::new);
+                self.own.resize(at + 1, true);
+            }
+            if id != site {
+                self.readers[at].push(site);
+            }
+        }
+    }
+}
+
 /// Applies the rules until nothing changes or a limit is reached.
 pub(crate) fn saturate(
     mut egraph: TensorGraph,
@@ -74,21 +132,30 @@ pub(crate) fn saturate(
     nodes: usize,
 ) -> Explored {
     let mut fired: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut agenda = Agenda::default();
     let mut done = 0;
     let stop = loop {
+        let due = agenda.due(&mut egraph);
+        if due.is_empty() {
+            break StopReason::Saturated;
+        }
         if done == iterations {
             break StopReason::Iterations;
         }
         done += 1;
-        let proposals = proposals(&egraph, rules, vocabulary, policy);
-        let mut changed = false;
+        let mut all = Vec::new();
+        {
+            let cx = Context::new(&egraph, vocabulary, policy);
+            for &site in &due {
+                propose(&cx, site, rules, &mut all);
+                agenda.note(site, &cx.take_reads());
+            }
+        }
         let mut full = false;
-        for (rule, class, term) in proposals {
-            let before = (egraph.total_size(), egraph.number_of_classes());
+        for Proposal { rule, class, term } in all {
+            let before = egraph.total_size();
             let right = term.add_to(&mut egraph);
-            let joined = egraph.union(class, right);
-            if joined || (egraph.total_size(), egraph.number_of_classes()) != before {
-                changed = true;
+            if egraph.union(class, right) || egraph.total_size() != before {
                 *fired.entry(rule).or_insert(0) += 1;
             }
             if egraph.total_size() >= nodes || egraph.analysis.clash().is_some() {
@@ -99,9 +166,6 @@ pub(crate) fn saturate(
         egraph.rebuild();
         if full || egraph.total_size() >= nodes {
             break StopReason::Nodes;
-        }
-        if !changed {
-            break StopReason::Saturated;
         }
     };
     let classes = classes.into_iter().map(|id| egraph.find(id)).collect();
@@ -115,28 +179,34 @@ pub(crate) fn saturate(
     Explored { egraph, classes, report }
 }
 
+/// What the rules propose for one class, node by node.
+fn propose(cx: &Context<'_>, class: Id, rules: &[&'static Rule], out: &mut Vec<Proposal>) {
+    let mut terms = Vec::new();
+    for node in cx.nodes(class) {
+        if matches!(node.op(), OpKind::Parameter(_) | OpKind::Constant(_)) {
+            continue;
+        }
+        for rule in rules {
+            (rule.rewrite)(cx, class, node, &mut terms);
+            out.extend(terms.drain(..).map(|term| Proposal { rule: rule.name, class, term }));
+        }
+    }
+}
+
 /// Everything the rules propose for the present e-graph, in a fixed order.
+#[cfg(test)]
 pub(crate) fn proposals(
     egraph: &TensorGraph,
     rules: &[&'static Rule],
     vocabulary: &Vocabulary,
     policy: FloatPolicy,
 ) -> Vec<(&'static str, Id, Term)> {
-    let cx = Context { egraph, vocabulary, policy };
+    let cx = Context::new(egraph, vocabulary, policy);
     let mut ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();
     ids.sort();
     let mut all = Vec::new();
-    let mut terms = Vec::new();
     for id in ids {
-        for node in &egraph[id].nodes {
-            if matches!(node.op(), OpKind::Parameter(_) | OpKind::Constant(_)) {
-                continue;
-            }
-            for rule in rules {
-                (rule.rewrite)(&cx, id, node, &mut terms);
-                all.extend(terms.drain(..).map(|term| (rule.name, id, term)));
-            }
-        }
+        propose(&cx, id, rules, &mut all);
     }
-    all
+    all.into_iter().map(|p| (p.rule, p.class, p.term)).collect()
 }

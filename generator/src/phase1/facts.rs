@@ -57,6 +57,8 @@ pub(crate) struct TensorAnalysis {
     clash: Option<String>,
     /// Float constants may differ by a rounding when the policy lets roundings go.
     loose_floats: bool,
+    /// Classes that are new, joined or better known since [`TensorAnalysis::take_changed`].
+    changed: Vec<Id>,
 }
 
 impl TensorAnalysis {
@@ -81,6 +83,11 @@ impl TensorAnalysis {
     /// The contradiction that makes this e-graph worthless, if any: two shapes or two values of one class.
     pub(crate) fn clash(&self) -> Option<&str> {
         self.clash.as_deref()
+    }
+
+    /// The classes that changed since the last call; ids may be stale and repeated.
+    pub(crate) fn take_changed(&mut self) -> Vec<Id> {
+        std::mem::take(&mut self.changed)
     }
 
     fn classify(&mut self, literal: Literal) -> Value {
@@ -241,6 +248,7 @@ impl Analysis<TensorNode> for TensorAnalysis {
     /// Makes one class of what lies at one place, and gives every small constant class its constant node, so that equal
     /// constants are one class.
     fn modify(egraph: &mut TensorGraph, id: Id) {
+        egraph.analysis.changed.push(id);
         for view in egraph[id].data.views.clone() {
             let known = *egraph.analysis.located.entry(view).or_insert(id);
             egraph.union(known, id);

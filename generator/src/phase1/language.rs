@@ -3,6 +3,7 @@
 
 use act_hlo::{OpKind, Shape};
 use egg::Id;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Index of an interned literal in [`crate::phase1::facts::TensorAnalysis`].
@@ -13,10 +14,29 @@ pub(crate) struct ConstId(pub(crate) u32);
 pub(crate) type HeadOp = OpKind<i64, ConstId>;
 
 /// Operator, attributes and result shape.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Head {
+    /// Of operator and shape, computed once: an e-graph looks every node up several times. First, since comparisons
+    /// begin with it.
+    hash: u64,
     pub(crate) op: HeadOp,
     pub(crate) shape: Shape,
+}
+
+impl Head {
+    fn new(op: HeadOp, shape: Shape) -> Head {
+        // A hasher of its own with fixed keys: the order of nodes must not differ between runs.
+        let mut hasher = std::hash::DefaultHasher::new();
+        op.hash(&mut hasher);
+        shape.hash(&mut hasher);
+        Head { hash: hasher.finish(), op, shape }
+    }
+}
+
+impl Hash for Head {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// An e-node. The head is shared, since e-graphs copy nodes often.
@@ -28,7 +48,7 @@ pub(crate) struct TensorNode {
 
 impl TensorNode {
     pub(crate) fn new(op: HeadOp, shape: Shape, operands: Vec<Id>) -> TensorNode {
-        TensorNode { head: Arc::new(Head { op, shape }), operands }
+        TensorNode { head: Arc::new(Head::new(op, shape)), operands }
     }
 
     pub(crate) fn op(&self) -> &HeadOp {

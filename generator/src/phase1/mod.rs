@@ -1,6 +1,8 @@
 //! Phase 1: instruction selection by equality saturation (ACT paper, section 5). From a tiled kernel to pii graphs, best
 //! first. Knows every accelerator through its description only.
 
+mod context;
+mod cycles;
 mod demand;
 mod diagnose;
 mod emit;
@@ -11,6 +13,7 @@ mod language;
 mod matcher;
 mod matching;
 mod polynomial;
+mod prices;
 mod print;
 mod rims;
 mod rules;
@@ -46,7 +49,7 @@ pub struct Limits {
     pub iterations: usize,
     /// e-nodes.
     pub nodes: usize,
-    /// Partial choices looked at while enumerating.
+    /// Decisions looked at while enumerating; more where the graph is large.
     pub expansions: usize,
 }
 
@@ -211,8 +214,8 @@ impl Selector {
             };
             roots.push(expander.expand(&mut demands, demand));
         }
-        let bounds = demands.lower_bounds();
-        if let Some(root) = roots.iter().position(|&r| bounds[r].is_none()) {
+        let meetable = demands.meetable();
+        if let Some(root) = roots.iter().position(|&r| !meetable[r]) {
             let diagnosis = diagnose::Diagnosis {
                 isa: &self.isa,
                 vocabulary: &self.vocabulary,

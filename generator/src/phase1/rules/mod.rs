@@ -16,12 +16,12 @@ mod softmax;
 mod sum;
 mod tile;
 
-use super::facts::{TensorGraph, Value};
-use super::language::{HeadOp, TensorNode};
-use super::term::{Kind, Term};
+pub(crate) use super::context::Context;
+use super::language::TensorNode;
+use super::term::Term;
 use super::vocabulary::Vocabulary;
 use crate::numerics::FloatPolicy;
-use act_hlo::{ElemType, Literal, Shape};
+use act_hlo::ElemType;
 use egg::Id;
 
 /// What "equal" means for the two sides of a rule.
@@ -50,13 +50,6 @@ pub struct Rule {
     pub(crate) rewrite: fn(&Context<'_>, Id, &TensorNode, &mut Vec<Term>),
 }
 
-/// What a rule may look at.
-pub(crate) struct Context<'a> {
-    pub(crate) egraph: &'a TensorGraph,
-    pub(crate) vocabulary: &'a Vocabulary,
-    pub(crate) policy: FloatPolicy,
-}
-
 /// All rules, in the order in which they are tried.
 pub(crate) fn all() -> Vec<&'static Rule> {
     [
@@ -83,59 +76,6 @@ pub(crate) fn all() -> Vec<&'static Rule> {
 /// For rules whose right side is made of operators that its left side already has.
 fn always(_: &Vocabulary) -> bool {
     true
-}
-
-impl<'a> Context<'a> {
-    pub(crate) fn nodes(&self, id: Id) -> &'a [TensorNode] {
-        &self.egraph[id].nodes
-    }
-
-    pub(crate) fn shape(&self, id: Id) -> &'a Shape {
-        &self.egraph[id].data.shape
-    }
-
-    pub(crate) fn same(&self, a: Id, b: Id) -> bool {
-        self.egraph.find(a) == self.egraph.find(b)
-    }
-
-    /// The class as a term.
-    pub(crate) fn class(&self, id: Id) -> Term {
-        Term { shape: self.shape(id).clone(), kind: Kind::Class(id) }
-    }
-
-    /// The one value of every element.
-    pub(crate) fn splat(&self, id: Id) -> Option<&'a Literal> {
-        match self.egraph[id].data.value? {
-            Value::Splat(c) => Some(self.egraph.analysis.literal(c)),
-            Value::Dense(_) => None,
-        }
-    }
-
-    pub(crate) fn is_constant(&self, id: Id) -> bool {
-        self.egraph[id].data.value.is_some()
-    }
-
-    /// The splat value as a real number.
-    pub(crate) fn number(&self, id: Id) -> Option<f64> {
-        self.splat(id).and_then(super::facts::real_value)
-    }
-
-    /// Operands of the nodes of a class with this operator, for operators without sizes.
-    pub(crate) fn operands_of(&self, id: Id, op: &HeadOp) -> impl Iterator<Item = &'a [Id]> {
-        let op = op.clone();
-        self.nodes(id).iter().filter(move |n| *n.op() == op).map(|n| n.operands.as_slice())
-    }
-
-    /// Whether sums over this type may be taken in another order. Sums of narrow floats are taken in f32 and rounded
-    /// once (facts of XLA's CPU backend): parts rounded one by one are another value.
-    pub(crate) fn may_reassociate(&self, elem: ElemType) -> bool {
-        let needed = match elem {
-            ElemType::BF16 | ElemType::F16 => FloatPolicy::Fast,
-            elem if elem.is_float() || elem.is_complex() => FloatPolicy::Xla,
-            _ => return true,
-        };
-        self.policy >= needed
-    }
 }
 
 /// The type in which a dot or a reduction of this type adds up before it rounds.

@@ -256,7 +256,7 @@ fn exchanged(
     for step in steps.iter().rev() {
         let scalars: Vec<Literal> =
             step.operands.iter().map(|o| o.clone().unwrap_or_else(|| constant.clone())).collect();
-        constant = evaluate(&cx.egraph.analysis.concrete(&step.op), &scalars, &Shape::scalar(step.elem))?;
+        constant = evaluate(&cx.concrete(&step.op), &scalars, &Shape::scalar(step.elem))?;
         let shape = Shape::new(step.elem, result.dims.clone());
         let operands = step.operands.iter().map(|o| match o {
             Some(scalar) if step.op == OpKind::Clamp => Term::splat(scalar.clone(), &[]),

@@ -1,10 +1,12 @@
 mod attention;
+mod enumeration;
 mod examples;
 mod execute;
 mod gemmini;
 mod generic;
 mod miniature;
 mod rewrites;
+mod saturation;
 mod whole;
 mod witnesses;
 

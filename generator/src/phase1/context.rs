@@ -1,0 +1,111 @@
+//! What a rule sees of the e-graph. Everything that a rule reads is noted, so that it is asked again exactly when
+//! something it has read has changed. Knows no rule.
+
+use super::facts::{TensorGraph, Value};
+use super::language::{HeadOp, TensorNode};
+use super::term::{Kind, Term};
+use super::vocabulary::Vocabulary;
+use crate::numerics::FloatPolicy;
+use act_hlo::{ElemType, Literal, Op, Shape};
+use egg::Id;
+use std::cell::RefCell;
+
+/// The e-graph as a rule may read it.
+pub(crate) struct Context<'a> {
+    /// Private: a rule that reads past the notes would not be asked again.
+    egraph: &'a TensorGraph,
+    pub(crate) vocabulary: &'a Vocabulary,
+    pub(crate) policy: FloatPolicy,
+    /// Classes whose nodes or value were read. Shapes are not noted, since a class keeps its shape.
+    reads: RefCell<Vec<Id>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        egraph: &'a TensorGraph,
+        vocabulary: &'a Vocabulary,
+        policy: FloatPolicy,
+    ) -> Context<'a> {
+        Context { egraph, vocabulary, policy, reads: RefCell::default() }
+    }
+
+    /// The classes read since the last call, each once.
+    pub(super) fn take_reads(&self) -> Vec<Id> {
+        let mut reads = std::mem::take(&mut *self.reads.borrow_mut());
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
+
+    fn note(&self, id: Id) {
+        let id = self.egraph.find(id);
+        let mut reads = self.reads.borrow_mut();
+        if reads.last() != Some(&id) {
+            reads.push(id);
+        }
+    }
+
+    pub(crate) fn nodes(&self, id: Id) -> &'a [TensorNode] {
+        self.note(id);
+        &self.egraph[id].nodes
+    }
+
+    pub(crate) fn shape(&self, id: Id) -> &'a Shape {
+        &self.egraph[id].data.shape
+    }
+
+    pub(crate) fn same(&self, a: Id, b: Id) -> bool {
+        self.note(a);
+        self.note(b);
+        self.egraph.find(a) == self.egraph.find(b)
+    }
+
+    /// The class as a term.
+    pub(crate) fn class(&self, id: Id) -> Term {
+        Term { shape: self.shape(id).clone(), kind: Kind::Class(id) }
+    }
+
+    fn value(&self, id: Id) -> Option<Value> {
+        self.note(id);
+        self.egraph[id].data.value
+    }
+
+    /// The one value of every element.
+    pub(crate) fn splat(&self, id: Id) -> Option<&'a Literal> {
+        match self.value(id)? {
+            Value::Splat(c) => Some(self.egraph.analysis.literal(c)),
+            Value::Dense(_) => None,
+        }
+    }
+
+    pub(crate) fn is_constant(&self, id: Id) -> bool {
+        self.value(id).is_some()
+    }
+
+    /// The splat value as a real number.
+    pub(crate) fn number(&self, id: Id) -> Option<f64> {
+        self.splat(id).and_then(super::facts::real_value)
+    }
+
+    /// The operator with its literals in place.
+    pub(crate) fn concrete(&self, op: &HeadOp) -> Op {
+        self.egraph.analysis.concrete(op)
+    }
+
+    /// Operands of the nodes of a class with this operator, for operators without sizes.
+    pub(crate) fn operands_of(&self, id: Id, op: &HeadOp) -> impl Iterator<Item = &'a [Id]> {
+        let op = op.clone();
+        self.nodes(id).iter().filter(move |n| *n.op() == op).map(|n| n.operands.as_slice())
+    }
+
+    /// Whether sums over this type may be taken in another order. Sums of narrow floats are taken in f32 and rounded
+    /// once (facts of XLA's CPU backend): parts rounded one by one are another value.
+    pub(crate) fn may_reassociate(&self, elem: ElemType) -> bool {
+        let needed = match elem {
+            ElemType::BF16 | ElemType::F16 => FloatPolicy::Fast,
+            elem if elem.is_float() || elem.is_complex() => FloatPolicy::Xla,
+            _ => return true,
+        };
+        self.policy >= needed
+    }
+}

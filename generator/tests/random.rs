@@ -1,0 +1,154 @@
+//! Random kernels on every target that has a profile: what compiles computes what the reference evaluator computes, and
+//! what is refused is refused for a reason that holds.
+//!
+//! A thousand kernels for each: `cargo test --release -p act-generator --test random -- --ignored --nocapture`.
+
+mod random_kernels;
+
+use act_generator::phase1::{SelectError, StopReason};
+use act_generator::{Backend, CompileError, Compiled, Options, SumOfCosts};
+use act_hlo::compare::{Difference, compare};
+use act_hlo::random::{SplitMix64, random_literal};
+use act_hlo::{Graph, Literal, print_graph};
+use act_isa::{Oracle, TiledKernel, load_target};
+use random_kernels::profiles::{PROFILES, Profile, profile};
+use random_kernels::{dense, kernel, shrink};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn backend(profile: &Profile) -> Backend {
+    let isa = load_target(profile.target).unwrap_or_else(|e| panic!("{e}"));
+    Backend::generate(Arc::new(isa)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// How far the compiled code is from the evaluator, or what the oracle says of it.
+fn run(
+    backend: &Backend,
+    kernel: &TiledKernel,
+    compiled: &Compiled,
+    profile: &Profile,
+) -> Result<Difference, String> {
+    let mut rng = SplitMix64::new(11);
+    let params = kernel.graph.params().iter();
+    let inputs: Vec<Literal> =
+        params.map(|&p| random_literal(&mut rng, kernel.graph.shape(p), profile.values)).collect();
+    let expected = act_hlo::eval(&kernel.graph, &inputs).map_err(|e| e.to_string())?;
+    let operands: Vec<&[u8]> = inputs.iter().map(Literal::bytes).collect();
+    let mut results: Vec<Vec<u8>> = expected.iter().map(|e| vec![0xa5; e.bytes().len()]).collect();
+    let oracle = Oracle::new(backend.isa());
+    oracle.run_assembly(&compiled.assembly, &operands, &mut results).map_err(|fault| fault.to_string())?;
+    let each = expected.iter().zip(results).map(|(expected, got)| {
+        let got = Literal::from_bytes(expected.shape().clone(), got);
+        got.map(|got| compare(expected, &got)).map_err(|e| e.to_string())
+    });
+    each.reduce(|a, b| Ok(a?.max(b?))).ok_or("no result")?
+}
+
+/// What is wrong with the code of a kernel, if anything.
+fn fault(backend: &Backend, kernel: &TiledKernel, profile: &Profile) -> Option<String> {
+    let compiled = backend.compile(kernel, &Options::default(), &SumOfCosts).ok()?;
+    match run(backend, kernel, &compiled, profile) {
+        Err(fault) => Some(fault),
+        Ok(difference) if difference.elements == 0 || difference.within_roundings() => None,
+        Ok(difference) => Some(difference.to_string()),
+    }
+}
+
+/// Whether the reason of a refusal holds: the operator that it names is one that the kernel has and that no instruction
+/// contains, or a limit that was set ended the search. What no instruction fits is told by its kind.
+fn checked(kernel: &TiledKernel, error: &CompileError) -> String {
+    let names = |op: &str| {
+        let of = |op: &str| op.split(' ').next().unwrap_or_default().to_owned();
+        kernel.graph.nodes().iter().any(|n| n.op.name() == of(op))
+    };
+    match error {
+        CompileError::NoSelection(SelectError::NoInstruction { op, .. }) => {
+            assert!(names(op), "{op} is not in the kernel");
+            format!("no instruction has {op}")
+        }
+        CompileError::NoSelection(SelectError::NoCover { op, .. }) => {
+            assert!(names(op), "{op} is not in the kernel");
+            format!("no instruction fits {op}")
+        }
+        CompileError::NoSelection(SelectError::LimitReached { stop, .. }) => {
+            assert!(!matches!(stop, StopReason::Saturated), "{error}");
+            format!("limit of selection: {stop:?}")
+        }
+        CompileError::NoSelection(SelectError::NoStore { .. }) => "no store".to_owned(),
+        CompileError::NoAllocation { reason, .. } => format!("allocation: {reason}"),
+        other => panic!("no kernel may end so: {other}"),
+    }
+}
+
+/// Compiles and checks `count` kernels of seven to `largest` nodes; gives the share that compiled.
+#[expect(clippy::print_stdout, reason = "the report of the command above")]
+fn campaign(profile: &Profile, count: u64, largest: u64) -> f64 {
+    let backend = backend(profile);
+    let (mut compiled, mut refusals) = (0u64, BTreeMap::<String, u64>::new());
+    for seed in 0..count {
+        let mut rng = SplitMix64::new(seed ^ 0x5eed);
+        let kernel = kernel(profile, seed, 7 + rng.below(largest - 6) as usize);
+        match backend.compile(&kernel, &Options::default(), &SumOfCosts) {
+            Ok(code) => {
+                compiled += 1;
+                let right = match run(&backend, &kernel, &code, profile) {
+                    Ok(difference) => difference.elements == 0 || difference.within_roundings(),
+                    Err(_) => false,
+                };
+                if !right {
+                    let wrong = |graph: &Graph| fault(&backend, &dense(graph.clone()), profile).is_some();
+                    let small = dense(shrink::smallest(kernel.graph.clone(), wrong));
+                    let why = fault(&backend, &small, profile).unwrap_or_default();
+                    panic!("{} seed {seed}: {why}\n{}", profile.target, print_graph(&small.graph));
+                }
+            }
+            Err(error) => *refusals.entry(checked(&kernel, &error)).or_default() += 1,
+        }
+    }
+    let share = compiled as f64 / count as f64;
+    println!("{}: {compiled} of {count} kernels compiled ({:.1} %)", profile.target, 100.0 * share);
+    for (reason, times) in refusals {
+        println!("  {times:4} {reason}");
+    }
+    share
+}
+
+#[test]
+fn fifty_kernels_of_every_target_are_right_or_refused_with_a_reason() {
+    for profile in PROFILES {
+        campaign(profile, 50, 16);
+    }
+}
+
+#[test]
+#[ignore = "nightly: minutes"]
+fn a_thousand_kernels_of_every_target_are_right_or_refused_with_a_reason() {
+    let wanted = |target: &str| match target {
+        "gemmini" => 0.80,
+        "trainium" => 0.95,
+        _ => 0.0,
+    };
+    for profile in PROFILES {
+        let share = campaign(profile, 1000, 90);
+        assert!(share >= wanted(profile.target), "{}: {share}", profile.target);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_kernel() {
+    for name in ["gemmini", "trainium"] {
+        let draw = || kernel(profile(name), 5, 60).graph;
+        assert_eq!(draw(), draw());
+        assert!((50..=75).contains(&draw().nodes().len()), "{}", draw().nodes().len());
+        assert_ne!(draw(), kernel(profile(name), 6, 60).graph);
+    }
+}
+
+#[test]
+fn shrinking_leaves_what_matters() {
+    let graph = kernel(profile("trainium"), 3, 60).graph;
+    let products = |g: &Graph| g.nodes().iter().filter(|n| matches!(n.op, act_hlo::Op::Dot(_))).count();
+    assert!(products(&graph) > 1);
+    let small = shrink::smallest(graph, |g| products(g) >= 1);
+    assert_eq!((products(&small), small.nodes().len()), (1, 3), "{}", print_graph(&small));
+}
