@@ -18,6 +18,15 @@ pub(crate) struct Context<'a> {
     pub(crate) policy: FloatPolicy,
     /// Classes whose nodes or value were read. Shapes are not noted, since a class keeps its shape.
     reads: RefCell<Vec<Id>>,
+    /// Classes whose users were read.
+    users: RefCell<Vec<Id>>,
+}
+
+/// What rules have read since the last look, each class once.
+pub(super) struct Reads {
+    pub(super) classes: Vec<Id>,
+    /// Classes whose users were read.
+    pub(super) users: Vec<Id>,
 }
 
 impl<'a> Context<'a> {
@@ -26,15 +35,18 @@ impl<'a> Context<'a> {
         vocabulary: &'a Vocabulary,
         policy: FloatPolicy,
     ) -> Context<'a> {
-        Context { egraph, vocabulary, policy, reads: RefCell::default() }
+        Context { egraph, vocabulary, policy, reads: RefCell::default(), users: RefCell::default() }
     }
 
-    /// The classes read since the last call, each once.
-    pub(super) fn take_reads(&self) -> Vec<Id> {
-        let mut reads = std::mem::take(&mut *self.reads.borrow_mut());
-        reads.sort_unstable();
-        reads.dedup();
-        reads
+    /// What was read since the last call.
+    pub(super) fn take_reads(&self) -> Reads {
+        let distinct = |ids: &RefCell<Vec<Id>>| {
+            let mut ids = std::mem::take(&mut *ids.borrow_mut());
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        };
+        Reads { classes: distinct(&self.reads), users: distinct(&self.users) }
     }
 
     fn note(&self, id: Id) {
@@ -48,6 +60,13 @@ impl<'a> Context<'a> {
     pub(crate) fn nodes(&self, id: Id) -> &'a [TensorNode] {
         self.note(id);
         &self.egraph[id].nodes
+    }
+
+    /// The nodes that have the class as an operand, as they were added.
+    pub(crate) fn users(&self, id: Id) -> impl Iterator<Item = &'a TensorNode> {
+        let (egraph, id) = (self.egraph, self.egraph.find(id));
+        self.users.borrow_mut().push(id);
+        egraph[id].parents().map(|user| egraph.id_to_node(user))
     }
 
     pub(crate) fn shape(&self, id: Id) -> &'a Shape {

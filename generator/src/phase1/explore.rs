@@ -2,6 +2,7 @@
 //! the ACT paper). Semi-naive: a class is rewritten again only when a class that its rules have read has changed. egg's
 //! own runner is not used: its matches are substitutions of pattern variables, which cannot carry attributes.
 
+use super::context::Reads;
 use super::facts::{TensorAnalysis, TensorGraph};
 use super::language::{HeadOp, TensorNode};
 use super::rules::{Context, Rule};
@@ -75,6 +76,8 @@ pub(crate) fn initial(kernel: &TiledKernel, policy: FloatPolicy) -> (TensorGraph
 struct Agenda {
     /// Per id the classes whose rules have read it.
     readers: Vec<Vec<Id>>,
+    /// Per id the classes whose rules have read its users.
+    watchers: Vec<Vec<Id>>,
     /// Ids that were still their own class at the last look.
     own: Vec<bool>,
 }
@@ -99,6 +102,11 @@ impl Agenda {
             due.extend(egraph[class].parents());
             for noted in [id, class] {
                 due.extend(self.readers.get_mut(usize::from(noted)).map(std::mem::take).unwrap_or_default());
+                due.extend(self.watchers.get_mut(usize::from(noted)).map(std::mem::take).unwrap_or_default());
+            }
+            for operand in egraph[class].nodes.iter().flat_map(|n| &n.operands) {
+                let watchers = self.watchers.get_mut(usize::from(egraph.find(*operand)));
+                due.extend(watchers.map(std::mem::take).unwrap_or_default());
             }
         }
         due.iter_mut().for_each(|id| *id = egraph.find(*id));
@@ -107,16 +115,21 @@ impl Agenda {
         due
     }
 
-    fn note(&mut self, site: Id, read: &[Id]) {
-        for &id in read.iter().chain([&site]) {
-            let at = usize::from(id);
-            if self.readers.len() <= at {
-                self.readers.resize_with(at + 1, Vec::new);
-                self.own.resize(at + 1, true);
-            }
-            if id != site {
-                self.readers[at].push(site);
-            }
+    fn note(&mut self, site: Id, reads: &Reads) {
+        let last = reads.classes.last().max(reads.users.last()).max(Some(&site));
+        if let Some(&last) = last
+            && self.own.len() <= usize::from(last)
+        {
+            let len = usize::from(last) + 1;
+            self.readers.resize_with(len, Vec::new);
+            self.watchers.resize_with(len, Vec::new);
+            self.own.resize(len, true);
+        }
+        for &id in reads.classes.iter().filter(|id| **id != site) {
+            self.readers[usize::from(id)].push(site);
+        }
+        for &id in &reads.users {
+            self.watchers[usize::from(id)].push(site);
         }
     }
 }

@@ -58,10 +58,7 @@ fn is_product(cx: &Context<'_>, class: Id) -> bool {
 /// Whether the value is a convert that only products read: their slices cut it where they need it.
 fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) -> bool {
     *node.op() == OpKind::Convert
-        && cx.egraph[class].parents().all(|id| {
-            let user = cx.egraph.id_to_node(id).op();
-            matches!(user, OpKind::Dot(_)) || is_movement(user)
-        })
+        && cx.users(class).all(|user| matches!(user.op(), OpKind::Dot(_)) || is_movement(user.op()))
 }
 
 /// The sizes at which instructions have the operator of a node.

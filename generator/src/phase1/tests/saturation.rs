@@ -1,7 +1,7 @@
 //! Semi-naive saturation leaves nothing out: where it says that it is done, asking every rule about every node adds
 //! nothing.
 
-use super::examples::{Draw, example};
+use super::examples::example;
 use super::{gemmini, kernel};
 use crate::numerics::FloatPolicy;
 use crate::phase1::explore::{StopReason, initial, proposals, saturate};
@@ -17,7 +17,7 @@ fn where_it_is_done_no_rule_has_anything_to_add() {
         let policy = FloatPolicy::Xla;
         let on: Vec<&'static Rule> =
             rules::all().into_iter().filter(|r| r.policy <= policy && (r.useful)(&vocabulary)).collect();
-        let examples = rules::all().into_iter().map(|rule| example(rule.name, &mut Draw::new(1)));
+        let examples = rules::all().into_iter().map(|rule| example(rule.name, 1));
         let others = [gemmini::product(40, 33, 17), gemmini::requantized(20, 16, 16)];
         for text in examples.chain(others) {
             let (egraph, classes) = initial(&kernel(&text), policy);
