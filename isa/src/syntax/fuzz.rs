@@ -7,6 +7,7 @@ use crate::expr::{Cond, Env, Expr, Relation};
 use crate::{Isa, load_target};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 /// A cut of a valid description replaced by something.
 #[derive(Clone, Debug)]
@@ -80,6 +81,13 @@ fn edit() -> impl Strategy<Value = Edit> {
         "init -0.5",
         "dimensions={9}",
         "slice={[0:1]}",
+        "encode call \"f({a:segment}, {a / 2:offset}, {n:r})\"",
+        "encode riscv insn(opcode 1, funct3 2, funct7 3) { rs1 { a at 0 width 8 signed } }",
+        "epilogue",
+        "prologue",
+        "loop l { begin \"for {iv}:\" }",
+        "loop host",
+        ":segment",
         "é",
         "\n",
     ]);
@@ -264,7 +272,13 @@ fn write(steps: &[RandomStep], depth: usize, values: &mut [i32; 4], live: bool, 
     }
 }
 
-/// A few unless PROPTEST_CASES says how many.
+/// The shipped descriptions whose devices are written to.
+static WITH_ENCODINGS: LazyLock<Vec<Isa>> = LazyLock::new(|| {
+    let names = ["amx", "gemmini", "gemmini_plus", "trainium", "x86"];
+    names.iter().map(|name| load_target(name).expect("ships with the project")).collect()
+});
+
+/// A few unless PROPTEST_CASES says how many: a long run is `PROPTEST_CASES=1000000 cargo test -p act-isa fuzz`.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
 }
@@ -294,6 +308,50 @@ proptest! {
         let mut text = String::new();
         edits.iter().for_each(|edit| apply(&mut text, edit));
         check(&text)?;
+    }
+
+    /// Loop programs with any numbers in them are written for the device, or the reason is told.
+    #[test]
+    fn any_program_is_written_or_refused(
+        target in any::<prop::sample::Index>(),
+        which in any::<prop::sample::Index>(),
+        numbers in vec(prop_oneof![-40..40i64, any::<i64>()], 1..24),
+        trips in (0..4u64, prop_oneof![0..4u64, any::<u64>()]),
+    ) {
+        let isa = target.get(WITH_ENCODINGS.as_slice());
+        let op = crate::InstrId(which.index(isa.instrs.len()) as u16);
+        let instr = isa.instr(op);
+        let mut numbers = numbers.iter().copied().cycle();
+        let mut number = || numbers.next().unwrap_or_default();
+        let alpha = instr.alpha.iter().map(|a| match a.kind {
+            crate::AttrKind::Int { .. } => AttrVal::Int(number()),
+            crate::AttrKind::F32 => AttrVal::F32(number() as u32),
+        });
+        let alpha = alpha.collect();
+        let [outer, inner] = [crate::LoopId(0), crate::LoopId(1)];
+        let beta = (0..instr.beta.len()).map(|k| {
+            let mut affine = crate::Affine::constant(number());
+            let _ = affine.add_term(outer, number());
+            let _ = affine.add_term(inner, number() % 3);
+            match instr.is_address(k) {
+                true => crate::BetaVal::Hbm(crate::Space::Operand(0), affine),
+                false => crate::BetaVal::Int(affine),
+            }
+        });
+        let beta = beta.collect();
+        let leaf = crate::Program::Instr { op, alpha, beta };
+        let in_loop = |iv, trip, body| crate::Program::For { iv, trip, parallel: false, body: Box::new(body) };
+        let program = crate::LoopProgram {
+            body: in_loop(outer, trips.0, in_loop(inner, trips.1.min(64), leaf)),
+            operands: vec![64],
+            results: Vec::new(),
+            scratch_bytes: 0,
+            consts: Vec::new(),
+        };
+        match crate::print_device(isa, &program) {
+            Ok(text) => prop_assert!(text.ends_with('\n')),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
     }
 
     #[test]
