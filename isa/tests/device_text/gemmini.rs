@@ -180,10 +180,11 @@ impl Accelerator for Gemmini {
 }
 
 /// Runs a kernel's code over operands; the results.
-pub(crate) fn run(code: &[u8], operands: &[Vec<u8>], results: &[u64]) -> Vec<Vec<u8>> {
+pub(crate) fn run(code: &[u8], operands: &[Vec<u8>], results: &[u64], scratch: u64) -> Vec<Vec<u8>> {
     let mut memory = vec![0xa5u8; FIRST as usize];
     let mut places = Vec::new();
-    let zeros: Vec<Vec<u8>> = results.iter().map(|&bytes| vec![0xa5; bytes as usize]).collect();
+    let zeros: Vec<Vec<u8>> =
+        results.iter().chain([&scratch]).map(|&bytes| vec![0xa5; bytes as usize]).collect();
     for bytes in operands.iter().chain(&zeros) {
         // Not aligned on purpose: XLA's buffers are aligned to 16 bytes at most.
         places.push(memory.len() as u64 + 16);
@@ -208,6 +209,6 @@ pub(crate) fn run(code: &[u8], operands: &[Vec<u8>], results: &[u64]) -> Vec<Vec
     };
     riscv::run(code, &mut memory, TABLE, FIRST - 64, 10_000_000, &mut device);
     assert!(device.flushed);
-    let ends = places.iter().zip(operands.iter().chain(&zeros)).skip(operands.len());
+    let ends = places.iter().zip(operands.iter().chain(&zeros)).skip(operands.len()).take(results.len());
     ends.map(|(&at, bytes)| memory[at as usize..at as usize + bytes.len()].to_vec()).collect()
 }
