@@ -138,12 +138,22 @@ impl Kernel for Evaluated {
     }
 }
 
+/// Whether a view is something else than a dense array in some order of its dimensions.
+fn is_window(view: &View) -> bool {
+    let mut dims: Vec<(u64, i64)> = view.dims.iter().copied().filter(|d| d.0 != 1).collect();
+    dims.sort_by_key(|d| std::cmp::Reverse(d.1));
+    let mut step = view.elem.bytes() as i64;
+    let dense =
+        dims.iter().rev().all(|&(len, stride)| std::mem::replace(&mut step, stride * len as i64) == stride);
+    !dense || view.dims.len() > 4
+}
+
 /// Byte offset of every element of a view, in row-major order.
 fn offsets(view: &View, buffer: &BufferRef<'_>) -> Result<Vec<usize>, String> {
     let width = view.elem.bytes();
-    let elements: u64 = view.dims.iter().map(|d| d.0).product();
     let dims: Vec<i64> = view.dims.iter().map(|d| d.0 as i64).collect();
-    if elements * width != buffer.size as u64 || dims != buffer.dims {
+    // Only a window has other dimensions than its buffer.
+    if dims != buffer.dims && !is_window(view) {
         return Err(format!("a buffer of {} bytes, {:?}, for {view:?}", buffer.size, buffer.dims));
     }
     if view.elem.primitive_type() != buffer.element_type {

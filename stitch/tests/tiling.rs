@@ -8,7 +8,9 @@ use act_isa::{
 };
 use act_stitch::region::choice::choices;
 use act_stitch::region::pack_order::{Packing, pack};
-use act_stitch::tile::{Axes, Nest, NormalRegion, Segments, TilePlan, build_nest, normalize};
+use act_stitch::tile::{
+    Axes, Joining, Nest, NormalRegion, Segments, TilePlan, build_nest, join_depths, normalize,
+};
 use std::collections::BTreeMap;
 
 /// An accelerator whose one instruction is an MxNxK matrix product in s32.
@@ -186,16 +188,21 @@ fn check(graph: &Graph, granularity: (i64, i64, i64)) -> usize {
         graph.params().iter().enumerate().map(|(k, &id)| noise(graph.shape(id), k as u64 + 1)).collect();
     let expected = eval(graph, &inputs).expect("the region evaluates");
     let region = normalize(graph, &operands, &results).expect("views fit");
+    run_all(&region, &isa, &inputs, &expected)
+}
+
+/// Runs every choice of every packing level of a region and compares; returns how many plans were run.
+fn run_all(region: &NormalRegion, isa: &Isa, inputs: &[Literal], expected: &[Literal]) -> usize {
     let axes = Axes::of_graph(&region.graph);
     let mut plans = 0;
     for level in Packing::LEVELS {
-        let Some((region, packed)) = pack(&region, &axes, level).expect("permutes") else { continue };
+        let Some((region, packed)) = pack(region, &axes, level).expect("permutes") else { continue };
         let axes = Axes::of_graph(&region.graph);
-        for mut choice in choices(&region, &axes, &isa, true) {
+        for mut choice in choices(&region, &axes, isa, true) {
             choice.packed_leaves.clone_from(&packed);
-            choice.packed_results = vec![level == Packing::All; results.len()];
+            choice.packed_results = vec![level == Packing::All; region.results.len()];
             let plan = build_nest(&region, &axes, &choice).expect("a nest");
-            let (got, _) = execute(&region, &plan, &inputs);
+            let (got, _) = execute(&region, &plan, inputs);
             assert_eq!(got, expected, "{choice:?}\n{plan:#?}");
             plans += 1;
         }
@@ -355,6 +362,88 @@ fn attention_keeps_the_reduced_axis_whole() {
     let out = graph.add_declared(Op::Dot(DotDims::matmul()), &[p, v], Some(&f32s([10, 8]))).unwrap();
     graph.add_root(out).unwrap();
     assert!(check(&graph, (4, 4, 4)) > 0);
+}
+
+/// A convolution of x [height, width, c] with w [kh, kw, c, o] by its definition, in s32.
+fn convolved(x: &Literal, w: &Literal, (stride, dilation): (usize, usize)) -> Literal {
+    let size = |l: &Literal, d: usize| l.shape().dims[d] as usize;
+    let (height, width, c) = (size(x, 0), size(x, 1), size(x, 2));
+    let (kh, kw, o) = (size(w, 0), size(w, 1), size(w, 3));
+    let out = |size: usize, k: usize| (size - (k - 1) * dilation - 1) / stride + 1;
+    let at = |l: &Literal, i: usize| i32::from(l.bytes()[i] as i8);
+    let mut bytes = Vec::new();
+    for i in 0..out(height, kh) {
+        for j in 0..out(width, kw) {
+            for f in 0..o {
+                let mut sum = 0i32;
+                for a in 0..kh {
+                    for b in 0..kw {
+                        for k in 0..c {
+                            let (row, column) = (i * stride + a * dilation, j * stride + b * dilation);
+                            sum +=
+                                at(x, (row * width + column) * c + k) * at(w, ((a * kw + b) * c + k) * o + f);
+                        }
+                    }
+                }
+                bytes.extend(sum.to_le_bytes());
+            }
+        }
+    }
+    let shape = Shape::new(ElemType::S32, [out(height, kh) as u64, out(width, kw) as u64, o as u64]);
+    Literal::from_bytes(shape, bytes).unwrap()
+}
+
+#[test]
+fn convolutions_as_products_over_overlapping_windows() {
+    // (height, width, c), (kh, kw), o, stride, dilation
+    for ((height, width, c), (kh, kw), o, stride, dilation) in [
+        ((6u64, 7u64, 5u64), (3u64, 3u64), 6u64, 1usize, 1usize),
+        ((9, 11, 3), (3, 2), 5, 2, 1),
+        ((8, 9, 4), (2, 3), 3, 1, 2),
+        ((5, 5, 1), (1, 4), 4, 1, 1),
+        ((9, 9, 9), (3, 3), 9, 3, 3),
+        ((4, 4, 2), (4, 4), 1, 1, 1),
+    ] {
+        let (x, w) = (Shape::new(ElemType::S8, [height, width, c]), Shape::new(ElemType::S8, [kh, kw, c, o]));
+        let inputs = [noise(&x, 1), noise(&w, 2)];
+        let expected = convolved(&inputs[0], &inputs[1], (stride, dilation));
+        let [oh, ow, _] = expected.shape().dims[..] else { panic!("three dimensions") };
+        let mut graph = Graph::new("convolution");
+        let windows = graph.parameter(Shape::new(ElemType::S8, [oh, ow, kh, kw, c]));
+        let weights = graph.parameter(w.clone());
+        let dims =
+            DotDims { lhs_contracting: vec![2, 3, 4], rhs_contracting: vec![0, 1, 2], ..DotDims::default() };
+        let dot = graph.add_declared(Op::Dot(dims), &[windows, weights], Some(expected.shape())).unwrap();
+        graph.add_root(dot).unwrap();
+        let (row, column) = ((width * c) as i64, c as i64);
+        let (s, d) = (stride as i64, dilation as i64);
+        let view = View {
+            space: Space::Operand(0),
+            elem: ElemType::S8,
+            dims: vec![(oh, s * row), (ow, s * column), (kh, d * row), (kw, d * column), (c, 1)],
+            start: Affine::default(),
+        };
+        let operands = [view, View::row_major(Space::Operand(1), &w)];
+        let results = [View::row_major(Space::Result(0), expected.shape())];
+        let region = normalize(&graph, &operands, &results).unwrap();
+        let expected = [expected];
+        for isa in [machine(4, 4, 4), machine(3, 5, 2), machine(16, 16, 16)] {
+            let mut plans = run_all(&region, &isa, &inputs, &expected);
+            for joining in [Joining::Adjacent, Joining::Gathered] {
+                if let Some(joined) = join_depths(&region, joining).unwrap() {
+                    let depths = joined.graph.nodes().iter().find_map(|n| match &n.op {
+                        Op::Dot(dims) => Some(dims.lhs_contracting.len()),
+                        _ => None,
+                    });
+                    if joining == Joining::Gathered {
+                        assert_eq!(depths, Some(1));
+                    }
+                    plans += run_all(&joined, &isa, &inputs, &expected);
+                }
+            }
+            assert!(plans > 3);
+        }
+    }
 }
 
 #[test]

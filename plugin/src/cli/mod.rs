@@ -1,6 +1,7 @@
 //! The command line: what it accepts, and how outcomes become output and exit codes. Knows no PJRT.
 
 mod compile;
+mod corpus;
 mod import;
 mod input;
 mod isa;
@@ -42,6 +43,9 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Emit::Asm)]
         emit: Emit,
     },
+    /// Collect regions of real programs, and tell what every target makes of them.
+    #[command(subcommand)]
+    Corpus(corpus::CorpusCommand),
     /// Compile a kernel in HLO text, run it on the oracle and on the compiled simulator, and compare both with the
     /// reference evaluator.
     Run {
@@ -144,6 +148,7 @@ pub fn main() -> ExitCode {
             let format = if command.json() { Format::Json } else { Format::Text };
             (format, command.run())
         }
+        Command::Corpus(command) => (Format::Text, command.run()),
         Command::Compile { kernel, emit } => (kernel.format(), compile::compile(&kernel, emit)),
         Command::Run { kernel, seed } => (kernel.format(), run::run(&kernel, seed)),
     };

@@ -59,6 +59,8 @@ pub(super) enum CliError {
     NothingDescribed { file: PathBuf },
     #[error("{file} describes {count} accelerators; give the folder to write them into with -o")]
     SeveralDescribed { file: PathBuf, count: usize },
+    #[error("{file} is no HloModuleProto; give it modules that ACT_DUMP=1 has written")]
+    NoModule { file: PathBuf },
     #[error("{file}: the module has no result")]
     NoResult { file: PathBuf },
     #[error("no text for the device: {0}")]

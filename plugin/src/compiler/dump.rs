@@ -1,9 +1,12 @@
 //! `ACT_DUMP=1`: one folder per region with everything that compilation made of it, and one line per region in
-//! `regions.txt`. A dump that cannot be written never fails a program; it is reported once.
+//! `regions.txt`; and every module as XLA hands it over. A dump that cannot be written never fails a program; it is
+//! reported once.
 
 use super::CompiledRegion;
+use super::key::hexadecimal;
 use act_hlo::{Graph, print_graph};
 use act_isa::{Isa, has_encodings, print_assembly, print_device, print_program};
+use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -24,6 +27,9 @@ pub struct Dumper {
     folder: PathBuf,
     reported: AtomicBool,
 }
+
+/// Bytes of the hash that tells modules of one name apart.
+const MODULE_HASH: usize = 8;
 
 /// Characters of a key that name a region's folder.
 const SHORT_KEY: usize = 16;
@@ -74,6 +80,18 @@ impl Dumper {
         });
     }
 
+    /// Writes a module as XLA hands it over, a serialized HloModuleProto, into `modules/`.
+    pub fn module(&self, name: &str, bytes: &[u8]) {
+        self.reporting(|| {
+            let folder = self.folder.join("modules");
+            fs::create_dir_all(&folder)?;
+            let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+            let name: String = name.chars().map(plain).collect();
+            let digest = hexadecimal(&Sha256::digest(bytes)[..MODULE_HASH]);
+            write_whole(&folder, &format!("{name}.{digest}.pb"), bytes)
+        });
+    }
+
     /// Appends a region's line to `regions.txt`.
     pub fn line(&self, line: &str) {
         self.reporting(|| {
@@ -95,7 +113,7 @@ impl Dumper {
 }
 
 /// Writes a file so that a reader sees the old or the new contents, never a part.
-fn write_whole(folder: &Path, name: &str, contents: &str) -> io::Result<()> {
+fn write_whole(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let partial = folder.join(format!(".{name}.{}", std::process::id()));
     let written = fs::write(&partial, contents).and_then(|()| fs::rename(&partial, folder.join(name)));
     if written.is_err() {

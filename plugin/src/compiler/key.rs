@@ -40,6 +40,6 @@ pub(super) fn description_hash(isa: &Isa) -> String {
     hexadecimal(&Sha256::digest(isa.digest().as_bytes())[..DESCRIPTION_HASH])
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,11 +8,13 @@ mod summary;
 
 pub use backend_kernel::BackendKernels;
 pub use dump::{DumpError, Dumper};
+pub(crate) use key::hexadecimal;
 pub use summary::{RegionSummary, counters_of};
 
 use act_generator::phase1::GenerateError;
 use act_generator::{Backend, Options, SumOfCosts};
 use act_hlo::Graph;
+use act_hlo::proto::HloModule;
 use act_isa::targets::{TargetError, load_target};
 use act_isa::{Isa, View};
 use act_stitch::region::{RegionCode, StitchError, stitch_region};
@@ -124,6 +126,13 @@ impl TargetCompiler {
     pub fn dump_line(&self, line: &str) {
         if let Some(dumper) = &self.dumper {
             dumper.line(line);
+        }
+    }
+
+    /// Writes a module to the dump, if there is one.
+    pub fn dump_module(&self, module: &HloModule) {
+        if let Some(dumper) = &self.dumper {
+            dumper.module(&module.name(), &module.to_bytes());
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RegionSummary {
     pub target: String,
-    /// Tile sizes of the cut axes, in loop order, then that of the split contraction.
+    /// Tile sizes of the cut axes, in loop order, then those of the split contraction.
     pub tile: Vec<u64>,
     /// Instructions that one execution runs, by name.
     pub instructions: BTreeMap<String, u64>,
@@ -27,7 +27,7 @@ pub struct RegionSummary {
 impl RegionSummary {
     pub fn new(isa: &Isa, code: &RegionCode) -> RegionSummary {
         let mut tile: Vec<u64> = code.choice.tiles.values().map(|t| t.len).collect();
-        tile.extend(code.choice.contraction.as_ref().map(|split| split.tile));
+        tile.extend(code.choice.contraction.iter().flat_map(|split| &split.axes).map(|(_, tile)| tile.len));
         let mut allocators: Vec<String> = code.kernels.iter().map(|k| k.code.allocator.clone()).collect();
         allocators.sort();
         allocators.dedup();

@@ -64,11 +64,15 @@ impl Kernel for DeviceKernel {
     fn run(&self, args: &[BufferRef<'_>], results: &[BufferRef<'_>]) -> Result<RunRecord, String> {
         let executable = self.executable();
         let interface = executable.interface();
-        for (what, buffers, sizes) in
+        // A window may end before the array that it looks at does.
+        let larger: [fn(&u64, &u64) -> bool; 2] = [u64::ge, u64::eq];
+        for ((what, buffers, sizes), fits) in
             [("operand", args, &interface.operands), ("result", results, &interface.results)]
+                .into_iter()
+                .zip(larger)
         {
             let given: Vec<u64> = buffers.iter().map(|buffer| buffer.size as u64).collect();
-            if given != **sizes {
+            if given.len() != sizes.len() || !given.iter().zip(sizes.iter()).all(|(g, s)| fits(g, s)) {
                 return Err(format!("the kernel's {what}s have {sizes:?} bytes, the call's {given:?}"));
             }
         }

@@ -56,6 +56,7 @@ struct DeviceTarget {
 
 impl Offload for DeviceTarget {
     fn offload(&self, module: &mut HloModule, _context: &CompileContext) -> OffloadReport {
+        self.compiler.dump_module(module);
         let regions = Regions { compiler: &self.compiler, compiled: Mutex::new(BTreeMap::new()) };
         let done = offload::offload(module, &regions, Limits::default());
         let lines = done.json();

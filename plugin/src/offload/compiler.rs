@@ -28,8 +28,8 @@ pub struct CompileRefusal {
 /// Compiles regions for one target.
 pub trait RegionCompiler {
     /// Code for `graph`, whose k-th parameter lies at `operands[k]` and whose k-th root goes to `results[k]`:
-    /// dense arrays of XLA's with the strides of their layouts. Results are fresh buffers, overlapping no
-    /// operand.
+    /// dense arrays of XLA's with the strides of their layouts, or windows onto such arrays, whose elements may
+    /// overlap. Results are fresh buffers, overlapping no operand.
     ///
     /// # Errors
     /// Why there is none.

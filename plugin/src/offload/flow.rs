@@ -2,6 +2,7 @@
 //! XLA materialises it or not.
 
 use super::refusal::RefusalReason;
+use super::window;
 use act_hlo::proto::convert::{Converted, Inexpressible, Why, convert};
 use act_hlo::proto::{ArrayShape, Computation, HloModule, HloShape, Instruction, ProtoError};
 use act_hlo::{Op, SourceLoc};
@@ -93,6 +94,7 @@ impl Flow {
         let Builder { mut flow, ordered, .. } = builder;
         flow.root = lookup(&flow.value, computation.root_id())?;
         flow.mark_live(&ordered);
+        flow.leave_padding();
         Ok(flow)
     }
 
@@ -122,6 +124,19 @@ impl Flow {
         }
     }
 
+    /// The value whose memory a region reads for this one: a window shows another value's.
+    pub(crate) fn memory_of(&self, id: FlowId) -> FlowId {
+        match &self.node(id).operands[..] {
+            &[onto] if self.window(id).is_some() => onto,
+            _ => id,
+        }
+    }
+
+    /// The byte strides of a window.
+    pub(crate) fn window(&self, id: FlowId) -> Option<Vec<i64>> {
+        window::strides(&self.node(id).instruction)
+    }
+
     /// The array type of a value; `None` for tuples, tokens and foreign element types.
     pub(crate) fn array(&self, id: FlowId) -> Option<&ArrayShape> {
         self.node(id).shape.array()
@@ -129,6 +144,17 @@ impl Flow {
 
     pub(crate) fn source(&self, module: &HloModule, id: FlowId) -> Option<SourceLoc> {
         module.source(&self.node(id).instruction).ok().flatten()
+    }
+
+    /// What only a window looks at is made by the host: a region that gave it would be cut at its edges.
+    fn leave_padding(&mut self) {
+        for id in self.ids() {
+            let node = self.node(id);
+            let seen = !node.users.is_empty() && node.users.iter().all(|&u| self.window(u).is_some());
+            if seen && ["pad", "reverse"].contains(&node.instruction.opcode()) {
+                self.nodes[id.index()].takable = Err(RefusalReason::BehindWindow);
+            }
+        }
     }
 
     /// Marks what the result and effects depend on, and notes the users of every value among it.
@@ -164,6 +190,7 @@ impl Flow {
 fn is_effectful(node: &FlowNode) -> bool {
     let passes_on = ["get-tuple-element", "tuple", "fusion"];
     node.takable.is_err()
+        && window::strides(&node.instruction).is_none()
         && node.instruction.opcode() != "constant"
         && !passes_on.contains(&node.instruction.opcode())
 }

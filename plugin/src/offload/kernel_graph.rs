@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KernelGraph {
     pub(crate) graph: Graph,
-    /// Value of every parameter.
+    /// Value of every parameter; a window where the region looks through one.
     pub(crate) inputs: Vec<FlowId>,
     /// Value of every root.
     pub(crate) outputs: Vec<FlowId>,
@@ -65,15 +65,16 @@ impl KernelGraph {
     }
 }
 
-/// The memory of a value as XLA lays it out: dense, with the strides of its layout.
+/// The memory of a value as XLA lays it out, dense, with the strides of its layout; or that of a window.
 fn dense_view(flow: &Flow, id: FlowId, space: Space) -> View {
     // Values at a region's border are arrays with a layout: their operator would not be takable otherwise.
     let Some(array) = flow.array(id) else {
         return View { space, elem: act_hlo::ElemType::Pred, dims: Vec::new(), start: Affine::default() };
     };
-    let strides = match &array.layout {
-        Some(layout) => layout.byte_strides(&array.shape),
-        None => array.shape.row_major_strides().iter().map(|&s| s as i64).collect(),
+    let strides = match (&array.layout, flow.window(id)) {
+        (_, Some(strides)) => strides,
+        (Some(layout), None) => layout.byte_strides(&array.shape),
+        (None, None) => array.shape.row_major_strides().iter().map(|&s| s as i64).collect(),
     };
     View {
         space,

@@ -3,6 +3,7 @@
 
 mod buffers;
 mod compiler;
+mod convolution;
 mod flow;
 mod grow;
 mod kernel_graph;
@@ -13,7 +14,9 @@ mod rewrite;
 mod scope;
 mod select;
 mod topological;
+mod unfold;
 mod wellformed;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +31,9 @@ use buffers::{Obligations, OrderError};
 use flow::Flow;
 use rewrite::{Planned, RewriteError, Rewritten, rewrite};
 use scope::Scope;
-use select::{Selection, Selector};
+use select::{Answers, Selection, Selector};
+use std::collections::BTreeMap;
+use unfold::Form;
 
 /// What became of a module.
 #[derive(Debug, Default)]
@@ -52,18 +57,50 @@ impl Offloaded {
 
 /// Moves what the compiler takes from the host to the device. A module that cannot be handled, as a whole or
 /// in part, stays as it is there, with the reason among the refusals.
+///
+/// Convolutions are offered as products over windows. No window can be left to XLA, so those whose product is not
+/// taken are put back, one form after the other, and everything is selected anew; the compiler's answers are kept.
 pub fn offload(module: &mut HloModule, compiler: &dyn RegionCompiler, limits: Limits) -> Offloaded {
-    let mut selector = Selector::new(compiler, limits);
-    let outcome = run(module, &mut selector);
-    let Selector { mut regions, mut refusals, .. } = selector;
-    match outcome {
-        Ok(rewritten) => *module = rewritten,
-        Err(reason) => {
-            let withdrawn = regions.drain(..).map(|r| r.refused(reason.clone()));
-            refusals.extend(withdrawn.collect::<Vec<_>>());
+    let mut forms = unfold::convolutions(module);
+    // What stands against a convolution; against those that are still tried, in the form tried before.
+    let mut against: BTreeMap<i64, RefusalReason> = BTreeMap::new();
+    let mut answers = Answers::new();
+    loop {
+        let unfolded = unfold::unfold(module, &mut forms, &mut against);
+        let known = against.iter().filter(|(site, _)| !forms.contains_key(site));
+        let known = known.map(|(&site, reason)| (site, reason.clone())).collect();
+        let mut selector = Selector::new(compiler, limits, known, answers);
+        let outcome = unfolded.as_ref().map_err(Clone::clone).and_then(|u| run(&u.module, &mut selector));
+        let Selector { mut regions, mut refusals, answers: given, reasons, .. } = selector;
+        answers = given;
+        let left = match (&unfolded, &outcome) {
+            (Ok(unfolded), Ok(rewritten)) => unfolded.left(rewritten),
+            // Without any of them, once more.
+            _ => forms.keys().copied().collect(),
+        };
+        if left.is_empty() {
+            match outcome {
+                Ok(rewritten) if !regions.is_empty() => *module = rewritten,
+                Ok(_) => {}
+                Err(reason) => {
+                    let withdrawn = regions.drain(..).map(|r| r.refused(reason.clone()));
+                    refusals.extend(withdrawn.collect::<Vec<_>>());
+                }
+            }
+            return Offloaded { regions, refusals };
+        }
+        for site in left {
+            let dot = unfolded.as_ref().ok().and_then(|u| u.dots.get(&site));
+            let reason = dot.and_then(|dot| reasons.get(dot)).cloned();
+            against.entry(site).or_insert(reason.unwrap_or(RefusalReason::BehindWindow));
+            match forms.get_mut(&site) {
+                Some(form @ Form::Narrow) if outcome.is_ok() => *form = Form::Plain,
+                _ => {
+                    forms.remove(&site);
+                }
+            }
         }
     }
-    Offloaded { regions, refusals }
 }
 
 /// The module with all regions replaced.

@@ -36,6 +36,11 @@ pub enum RefusalReason {
     InPlace,
     #[error("ordered by control edges")]
     ControlEdge,
+    /// A window cannot show what a region still has inside it.
+    #[error("is looked at through the windows of a convolution")]
+    BehindWindow,
+    #[error("a depthwise convolution is no matrix product: every output has one input channel")]
+    Depthwise,
     #[error("its layout is not known")]
     UnknownLayout,
     #[error("the target rules it out: {0}")]

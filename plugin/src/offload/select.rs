@@ -77,27 +77,40 @@ pub(crate) struct Selection {
 /// What the compiler was asked: a region and where its operands and results lie.
 type Question = (Graph, Vec<View>, Vec<View>);
 
+/// Answers of the compiler; models repeat their layers.
+pub(crate) type Answers = HashMap<Question, Result<CompiledRegion, String>>;
+
 /// Selects the regions of a module.
 pub(crate) struct Selector<'a> {
     compiler: &'a dyn RegionCompiler,
     limits: Limits,
     next: u32,
-    /// Answers of the compiler; models repeat their layers.
-    answers: HashMap<Question, Result<CompiledRegion, String>>,
+    pub(crate) answers: Answers,
     /// Contractions that have been looked at.
     seen: BTreeSet<i64>,
+    /// What is known already against a contraction, by its instruction's id.
+    known: BTreeMap<i64, RefusalReason>,
+    /// Why contractions stay on the host, by their instructions' ids.
+    pub(crate) reasons: BTreeMap<i64, RefusalReason>,
     pub(crate) regions: Vec<OffloadedRegion>,
     pub(crate) refusals: Vec<Refusal>,
 }
 
 impl<'a> Selector<'a> {
-    pub(crate) fn new(compiler: &'a dyn RegionCompiler, limits: Limits) -> Selector<'a> {
+    pub(crate) fn new(
+        compiler: &'a dyn RegionCompiler,
+        limits: Limits,
+        known: BTreeMap<i64, RefusalReason>,
+        answers: Answers,
+    ) -> Selector<'a> {
         Selector {
             compiler,
             limits,
             next: 0,
-            answers: HashMap::new(),
+            answers,
             seen: BTreeSet::new(),
+            known,
+            reasons: BTreeMap::new(),
             regions: Vec::new(),
             refusals: Vec::new(),
         }
@@ -125,6 +138,9 @@ impl<'a> Selector<'a> {
             }
             let id = self.fresh_region();
             let stands_alone = match (&node.takable, ruled_out.get(&seed)) {
+                _ if self.known.contains_key(&node.instruction.id()) => {
+                    self.known.get(&node.instruction.id()).cloned()
+                }
                 (Err(reason), _) => Some(reason.clone()),
                 (Ok(_), Some(reason)) => Some(RefusalReason::RuledOut(reason.clone())),
                 (Ok(_), None) => None,
@@ -154,7 +170,7 @@ impl<'a> Selector<'a> {
                         id,
                         seed,
                         region,
-                        inputs: graph.inputs,
+                        inputs: graph.inputs.iter().map(|&id| flow.memory_of(id)).collect(),
                         outputs: graph.outputs,
                         key: compiled.key,
                     });
@@ -289,6 +305,7 @@ impl<'a> Selector<'a> {
         reason: RefusalReason,
         attempts: Vec<Attempt>,
     ) {
+        self.reasons.insert(instruction.id(), reason.clone());
         self.refusals.push(Refusal {
             region,
             op: instruction.opcode().to_owned(),
@@ -311,7 +328,8 @@ impl<'a> Selector<'a> {
             for instruction in computation.instructions() {
                 if CONTRACTIONS.contains(&instruction.opcode()) && self.seen.insert(instruction.id()) {
                     let caller = scope.called_by.get(&computation.id()).map_or("nothing", String::as_str);
-                    let reason = RefusalReason::CalledBy(caller.to_owned());
+                    let known = self.known.get(&instruction.id()).cloned();
+                    let reason = known.unwrap_or_else(|| RefusalReason::CalledBy(caller.to_owned()));
                     let id = self.fresh_region();
                     self.refuse(module, instruction, id, reason, Vec::new());
                 }

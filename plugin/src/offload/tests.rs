@@ -247,6 +247,22 @@ fn a_loop_body_that_would_overwrite_its_operand_gets_a_copy() {
 }
 
 #[test]
+fn a_convolution_is_a_product_over_windows() {
+    let (module, done) = offloaded("convolution", &picky(1000, &[]));
+    let [region] = &done.regions[..] else { panic!("{done:?}") };
+    assert_eq!(region.operators["dot"], 1);
+    assert!(done.refusals.is_empty());
+    let all: Vec<&Instruction> = module.computations().flat_map(Computation::instructions).collect();
+    assert!(all.iter().all(|i| i.opcode() != "convolution" && super::window::strides(i).is_none()));
+    // The call reads the image itself, of which the region sees one patch per place and tap.
+    let call = all.iter().find(|i| i.opcode() == "custom-call").unwrap();
+    let image = all.iter().find(|i| i.id() == call.operand_ids().unwrap()[0]).unwrap().shape().unwrap();
+    let image = image.array().unwrap();
+    assert!(region.operands[0].elements() > image.shape.elements());
+    assert!(region.operands[0].rank() > image.shape.rank());
+}
+
+#[test]
 fn a_module_without_regions_is_left_alone() {
     for name in ["mlp", "convolution"] {
         let (module, done) = offloaded(name, &picky(0, &[]));

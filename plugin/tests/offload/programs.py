@@ -130,6 +130,22 @@ def train(params, x):
 
 params = [(floats(8, 12), floats(12)), (floats(12, 8), floats(8))]
 bf16 = functools.partial(floats, dtype=jnp.bfloat16)
+
+
+def convolution(x, w, *, strides=1, dilation=1, spread=1, padding="SAME", groups=1, preferred=None):
+    return lax.conv_general_dilated(
+        x,
+        w,
+        (strides, strides),
+        padding,
+        lhs_dilation=(spread, spread),
+        rhs_dilation=(dilation, dilation),
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
+        preferred_element_type=preferred,
+    )
+
+
 PROGRAMS = {
     "mlp": (
         mlp,
@@ -199,6 +215,50 @@ PROGRAMS = {
         floats(4, 3, 3, 3),
         floats(8, 8),
     ),
+    "strided_convolution": (
+        lambda x, w, b: jnp.maximum(convolution(x, w, strides=2) + b, 0),
+        floats(2, 9, 7, 3),
+        floats(3, 2, 3, 5),
+        floats(5),
+    ),
+    "dilated_convolution": (
+        lambda x, w: convolution(x, w, dilation=2, padding=[[1, 2], [0, 3]]),
+        floats(1, 9, 11, 4),
+        floats(3, 3, 4, 6),
+    ),
+    "transposed_convolution": (
+        lambda x, w: convolution(x, w, spread=2, padding=[[1, 1], [2, 0]]),
+        floats(1, 5, 6, 4),
+        floats(3, 3, 4, 6),
+    ),
+    "grouped_convolution": (
+        lambda x, w: jnp.tanh(convolution(x, w, groups=3)),
+        floats(2, 6, 5, 12),
+        floats(3, 3, 4, 6),
+    ),
+    "depthwise_convolution": (
+        lambda x, w: convolution(x, w, groups=4),
+        floats(2, 6, 5, 4),
+        floats(3, 3, 1, 4),
+    ),
+    "integer_convolutions": (
+        lambda x, w, v: convolution(
+            requantize(convolution(x, w, preferred=jnp.int32), 0.01), v, preferred=jnp.int32
+        ),
+        ints(1, 6, 7, 5),
+        ints(3, 3, 5, 4),
+        ints(2, 2, 4, 3),
+    ),
+    "convolution_gradients": (
+        jax.grad(lambda w, x: jnp.sum(jnp.tanh(convolution(x, w, strides=2)) ** 2), argnums=(0, 1)),
+        floats(3, 3, 3, 4),
+        floats(2, 8, 7, 3),
+    ),
+    "convolution_along_a_line": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC")),
+        floats(2, 12, 5),
+        floats(3, 5, 4),
+    ),
     "grad": (jax.grad(lambda w, x: jnp.sum(jnp.tanh(x @ w) ** 2)), floats(48, 16) / 8, floats(32, 48)),
     "hessian": (jax.hessian(lambda x, a: jnp.sum(jnp.tanh(a @ x))), floats(6), floats(5, 6)),
     "training": (train, params, floats(10, 8)),
@@ -220,8 +280,8 @@ PROGRAMS = {
 #: Programs whose contractions XLA turns into something else before regions are looked for.
 WITHOUT_CONTRACTION = {"vectors", "empty", "ones"}
 
-#: Programs with a contraction that no device takes: a convolution; a loop that XLA makes one function of.
-STAYS = {"convolution", "small_while_on_a_dot"}
+#: Programs with a contraction that no device takes: a depthwise one; a loop that XLA makes one function of.
+STAYS = {"depthwise_convolution", "small_while_on_a_dot"}
 
 #: Programs whose first argument is donated: a result takes its buffer.
 DONATING = {

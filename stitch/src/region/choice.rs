@@ -2,7 +2,7 @@
 //! contraction that is longer than a tile, one per buffer that could hold the accumulator.
 
 use crate::tile::granularity::{DotGranularity, dot_granularities, result_sizes};
-use crate::tile::nest::ParallelTile;
+use crate::tile::nest::AxisTile;
 use crate::tile::{Axes, AxisId, ContractionSplit, NormalRegion, TileChoice};
 use act_hlo::{Binary, DotDims, ElemType, Graph, NodeId, Op};
 use act_isa::{BufferId, Isa};
@@ -34,31 +34,36 @@ pub fn choices(region: &NormalRegion, axes: &Axes, isa: &Isa, reassociate: bool)
     for granularity in dot_granularities(isa) {
         let tiles = dot_tiles(graph, axes, &dots, granularity);
         let long = dots.iter().find_map(|&(dot, dims)| {
-            let [d] = dims.lhs_contracting[..] else { return None };
-            let axis = axes.of(graph.node(dot).operands[0])[d];
+            let lhs = graph.node(dot).operands[0];
+            let contracted: Vec<AxisId> = dims.lhs_contracting.iter().map(|&d| axes.of(lhs)[d]).collect();
             let summable = match graph.shape(dot).elem {
                 // Its parts would be rounded one by one; the sum in f32 is rounded once.
                 ElemType::BF16 | ElemType::F16 => false,
                 elem => elem.is_int() || reassociate,
             };
-            let long = axes.axis(axis).size > granularity.depth;
-            (long && summable && axes.is_contraction_of(graph, axis, dot)).then_some((dot, axis))
+            let cuttable = contracted.iter().all(|&axis| axes.is_contraction_of(graph, axis, dot));
+            let (&last, outer) = contracted.split_last()?;
+            let long = !outer.is_empty() || axes.axis(last).size > granularity.depth;
+            let mut cut: Vec<(AxisId, AxisTile)> =
+                outer.iter().map(|&axis| (axis, AxisTile { len: 1, squeezed: true })).collect();
+            cut.push((last, AxisTile { len: granularity.depth, squeezed: false }));
+            (long && summable && cuttable).then_some((dot, cut))
         });
-        let holders: Vec<BufferId> = match long {
+        let holders: Vec<BufferId> = match &long {
             Some((dot, _)) => {
-                isa.buffer_ids().filter(|&b| isa.buffer(b).elem == graph.shape(dot).elem).collect()
+                isa.buffer_ids().filter(|&b| isa.buffer(b).elem == graph.shape(*dot).elem).collect()
             }
             None => Vec::new(),
         };
         // Where nothing can hold the sum, the attempt with the whole contraction tells why.
-        let (Some((dot, axis)), false) = (long, holders.is_empty()) else {
+        let (Some((dot, cut)), false) = (long, holders.is_empty()) else {
             offer(TileChoice { tiles, ..TileChoice::default() });
             continue;
         };
         let addend = addend_of(graph, axes, dot);
         for buffer in holders {
             for addend in addend.map_or(vec![None], |a| vec![Some(a), None]) {
-                let split = ContractionSplit { dot, axis, tile: granularity.depth, addend, buffer };
+                let split = ContractionSplit { dot, axes: cut.clone(), addend, buffer };
                 offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
             }
         }
@@ -73,9 +78,9 @@ fn dot_tiles(
     axes: &Axes,
     dots: &[(NodeId, &DotDims)],
     granularity: DotGranularity,
-) -> BTreeMap<AxisId, ParallelTile> {
-    let mut tiles: BTreeMap<AxisId, ParallelTile> = BTreeMap::new();
-    let mut set = |axis: AxisId, tile: ParallelTile| {
+) -> BTreeMap<AxisId, AxisTile> {
+    let mut tiles: BTreeMap<AxisId, AxisTile> = BTreeMap::new();
+    let mut set = |axis: AxisId, tile: AxisTile| {
         if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
             let entry = tiles.entry(axis).or_insert(tile);
             if tile.len < entry.len {
@@ -86,7 +91,7 @@ fn dot_tiles(
     for &(dot, dims) in dots {
         let (lhs, rhs) = (graph.node(dot).operands[0], graph.node(dot).operands[1]);
         for &d in &dims.lhs_batch {
-            set(axes.of(lhs)[d], ParallelTile { len: 1, squeezed: true });
+            set(axes.of(lhs)[d], AxisTile { len: 1, squeezed: true });
         }
         for (operand, batch, contracting, len) in [
             (lhs, &dims.lhs_batch, &dims.lhs_contracting, granularity.rows),
@@ -97,8 +102,8 @@ fn dot_tiles(
                 .map(|d| axes.of(operand)[d])
                 .collect();
             if let Some((&last, others)) = free.split_last() {
-                others.iter().for_each(|&axis| set(axis, ParallelTile { len: 1, squeezed: true }));
-                set(last, ParallelTile { len, squeezed: false });
+                others.iter().for_each(|&axis| set(axis, AxisTile { len: 1, squeezed: true }));
+                set(last, AxisTile { len, squeezed: false });
             }
         }
     }
@@ -106,13 +111,13 @@ fn dot_tiles(
 }
 
 /// The last dimensions of the first root at the given sizes, those before them one at a time.
-fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64]) -> BTreeMap<AxisId, ParallelTile> {
+fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64]) -> BTreeMap<AxisId, AxisTile> {
     let mut tiles = BTreeMap::new();
     let Some(&root) = graph.roots().first() else { return tiles };
     for (from_end, &axis) in axes.of(root).iter().rev().enumerate() {
         let tile = match sizes.len().checked_sub(from_end + 1) {
-            Some(at) => ParallelTile { len: sizes[at], squeezed: false },
-            None => ParallelTile { len: 1, squeezed: true },
+            Some(at) => AxisTile { len: sizes[at], squeezed: false },
+            None => AxisTile { len: 1, squeezed: true },
         };
         if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
             tiles.entry(axis).or_insert(tile);

@@ -6,7 +6,8 @@ use super::kernel::{KernelCompiler, KernelRecord};
 use super::pack_order::{Packing, pack};
 use crate::reuse::reuse_panels;
 use crate::tile::{
-    Axes, NestError, NormalRegion, NormalizeError, TileChoice, build_nest, normalize, widened,
+    Axes, Joining, NestError, NormalRegion, NormalizeError, TileChoice, build_nest, join_depths, normalize,
+    widened,
 };
 use act_hlo::Graph;
 use act_isa::{LoopProgram, View};
@@ -55,10 +56,16 @@ pub fn stitch_region(
     segment_bytes: (&[u64], &[u64]),
 ) -> Result<RegionCode, StitchError> {
     let wide = widened(graph).map_err(NestError::from)?;
-    let forms: Vec<NormalRegion> = std::iter::once(graph)
-        .chain(&wide)
-        .map(|graph| normalize(graph, operands, results))
-        .collect::<Result<_, _>>()?;
+    let mut forms: Vec<NormalRegion> = Vec::new();
+    for graph in std::iter::once(graph).chain(&wide) {
+        let plain = normalize(graph, operands, results)?;
+        let joined = |joining| join_depths(&plain, joining).map_err(NestError::from);
+        // What memory joins costs nothing; what the host has to gather for it competes by cost.
+        let (adjacent, gathered) = (joined(Joining::Adjacent)?, joined(Joining::Gathered)?);
+        let again = gathered.filter(|form| !form.gathers.is_empty());
+        forms.push(adjacent.unwrap_or(plain));
+        forms.extend(again);
+    }
     let mut search = Search { compiler, segment_bytes, attempts: Vec::new(), best: None };
     for level in Packing::LEVELS {
         for region in &forms {

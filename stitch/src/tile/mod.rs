@@ -4,6 +4,7 @@
 
 pub mod axes;
 pub mod cut;
+pub mod depth;
 pub mod granularity;
 pub mod nest;
 pub mod normalize;
@@ -14,8 +15,9 @@ pub mod segments;
 pub mod widen;
 
 pub use axes::{Axes, AxisId};
+pub use depth::{Joining, join_depths};
 pub use granularity::{DotGranularity, dot_granularities};
-pub use nest::{ContractionSplit, NestError, TileChoice, build_nest};
+pub use nest::{AxisTile, ContractionSplit, NestError, TileChoice, build_nest};
 pub use normalize::{Leaf, LeafSource, NormalRegion, NormalizeError, normalize};
 pub use plan::{Nest, PlannedKernel, TilePlan};
 pub use segments::Segments;

@@ -11,13 +11,12 @@ use act_hlo::{Binary, GraphError, NodeId, Op};
 use act_isa::{Affine, BufferId, LoopId, Phase, Place, TiledKernel, View};
 use std::collections::BTreeMap;
 
-/// A contraction that is summed over parts of its axis.
+/// A contraction that is summed over parts of its axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractionSplit {
     pub dot: NodeId,
-    pub axis: AxisId,
-    /// Elements of the axis per step.
-    pub tile: u64,
+    /// The contracted axes and how each is cut, the outermost loop first. At least one stays in the tiles' shapes.
+    pub axes: Vec<(AxisId, AxisTile)>,
     /// The addition that takes the dot's result as its only user, done once in the prologue instead of after the sum.
     pub addend: Option<NodeId>,
     /// Buffer of the accumulator.
@@ -28,7 +27,7 @@ pub struct ContractionSplit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TileChoice {
     /// Tile size of every parallel axis that is cut; an axis of tile 1 may be squeezed out of the tiles' shapes.
-    pub tiles: BTreeMap<AxisId, ParallelTile>,
+    pub tiles: BTreeMap<AxisId, AxisTile>,
     pub contraction: Option<ContractionSplit>,
     /// Per leaf: its tiles are packed by the host.
     pub packed_leaves: Vec<bool>,
@@ -37,7 +36,7 @@ pub struct TileChoice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParallelTile {
+pub struct AxisTile {
     pub len: u64,
     pub squeezed: bool,
 }
@@ -73,14 +72,14 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
         let tile = choice.tiles[&axis];
         cuts[axis.0 as usize] = AxisCut::tiles(axes.axis(axis).size, tile.len.max(1), tile.squeezed);
     }
-    if let Some(split) = &choice.contraction {
-        cuts[split.axis.0 as usize] = AxisCut::tiles(axes.axis(split.axis).size, split.tile.max(1), false);
+    for &(axis, tile) in choice.contraction.iter().flat_map(|split| &split.axes) {
+        cuts[axis.0 as usize] = AxisCut::tiles(axes.axis(axis).size, tile.len.max(1), tile.squeezed);
     }
     let mut plan = TilePlan {
         nest: Nest::Seq(Vec::new()),
         kernels: Vec::new(),
         groups: 0,
-        packed_bytes: 0,
+        packed_bytes: region.gathered_bytes,
         consts: region.consts.clone(),
     };
     let pack = |view: &View, node: NodeId, wanted: bool, scratch: &mut u64| match wanted {
@@ -99,7 +98,8 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
         let wanted = choice.packed_results.get(k).copied().unwrap_or(false);
         packed_results.push(pack(view, node, wanted, &mut plan.packed_bytes)?);
     }
-    let mut copies = Vec::new();
+    let gather = |(from, to): &(View, View)| Nest::HostCopy { from: from.clone(), to: to.clone() };
+    let mut copies: Vec<Nest> = region.gathers.iter().map(gather).collect();
     for packed in packed_leaves.iter().flatten() {
         for (from, to) in packed.copies(&cuts).ok_or(NestError::TooLarge)? {
             copies.push(Nest::HostCopy { from, to });
@@ -175,7 +175,10 @@ impl Builder<'_> {
     fn tile(&mut self) -> Result<Nest, NestError> {
         let split = self.choice.contraction.clone();
         let steps = |s: &ContractionSplit| -> u64 {
-            self.cuts[s.axis.0 as usize].segments.iter().map(|segment| segment.trip).sum()
+            let along = |axis: AxisId| -> u64 {
+                self.cuts[axis.0 as usize].segments.iter().map(|segment| segment.trip).sum()
+            };
+            s.axes.iter().fold(1, |product, &(axis, _)| product.saturating_mul(along(axis)))
         };
         match split {
             Some(split) if steps(&split) > 1 => self.split_contraction(&split),
@@ -190,41 +193,73 @@ impl Builder<'_> {
     fn split_contraction(&mut self, split: &ContractionSplit) -> Result<Nest, NestError> {
         let group = self.plan.groups;
         self.plan.groups += 1;
-        let axis = split.axis.0 as usize;
-        let segments = self.cuts[axis].segments.clone();
         let accumulated = split.addend.unwrap_or(split.dot);
-        let on_chip = |carried| Place::OnChip { buf: split.buffer, slot: None, carried };
+        let on_chip = || Place::OnChip { buf: split.buffer, slot: None, carried: None };
         let mut parts = Vec::new();
 
-        self.positions[axis] = Position::first();
-        let prologue = self.kernel(&[accumulated], None, Phase::Prologue, Some(on_chip(None)))?;
+        self.first_step(split);
+        let prologue = self.kernel(&[accumulated], None, Phase::Prologue, Some(on_chip()))?;
         parts.push(self.leaf(prologue, Some(group)));
-        for (number, segment) in segments.iter().enumerate() {
-            // The prologue has done the first tile.
-            let done = u64::from(number == 0);
+        self.bodies(split, 0, true, None, &mut parts)?;
+        self.first_step(split);
+        let roots = self.region.graph.roots().to_vec();
+        let epilogue = self.kernel(&roots, Some((accumulated, on_chip())), Phase::Epilogue, None)?;
+        parts.push(self.leaf(epilogue, Some(group)));
+        Ok(Nest::Seq(parts))
+    }
+
+    fn first_step(&mut self, split: &ContractionSplit) {
+        for &(axis, _) in &split.axes {
+            self.positions[axis.0 as usize] = Position::first();
+        }
+    }
+
+    /// The steps over `split.axes[depth..]`, inside the loop `inside` of the contraction if any. `begun`: the axes
+    /// before stand at their first tiles, so that the very first step of all has been the prologue's.
+    fn bodies(
+        &mut self,
+        split: &ContractionSplit,
+        depth: usize,
+        begun: bool,
+        inside: Option<LoopId>,
+        parts: &mut Vec<Nest>,
+    ) -> Result<(), NestError> {
+        let Some(&(axis, _)) = split.axes.get(depth) else {
+            if !begun {
+                let group = self.plan.groups - 1;
+                let place = Place::OnChip { buf: split.buffer, slot: None, carried: inside };
+                let body = self.body(split, place)?;
+                parts.push(self.leaf(body, Some(group)));
+            }
+            return Ok(());
+        };
+        let axis = axis.0 as usize;
+        for (number, segment) in self.cuts[axis].segments.clone().into_iter().enumerate() {
+            let first = begun && number == 0;
+            if first {
+                self.positions[axis] = Position::first();
+                self.bodies(split, depth + 1, true, inside, parts)?;
+            }
+            let done = u64::from(first);
             match segment.trip - done {
                 0 => {}
                 1 => {
                     let tile = Affine::constant(done as i64);
                     self.positions[axis] = Position { segment: number, tile };
-                    let body = self.body(split, on_chip(None))?;
-                    parts.push(self.leaf(body, Some(group)));
+                    self.bodies(split, depth + 1, false, inside, parts)?;
                 }
                 trip => {
                     let iv = self.fresh_loop();
                     let tile = Affine { c0: done as i64, ivs: vec![(iv, 1)] };
                     self.positions[axis] = Position { segment: number, tile };
-                    let body = self.body(split, on_chip(Some(iv)))?;
-                    let body = Box::new(self.leaf(body, Some(group)));
+                    let mut steps = Vec::new();
+                    self.bodies(split, depth + 1, false, Some(iv), &mut steps)?;
+                    let body = Box::new(sequence(steps));
                     parts.push(Nest::For { iv, trip, parallel: false, body });
                 }
             }
         }
-        self.positions[axis] = Position::first();
-        let roots = self.region.graph.roots().to_vec();
-        let epilogue = self.kernel(&roots, Some((accumulated, on_chip(None))), Phase::Epilogue, None)?;
-        parts.push(self.leaf(epilogue, Some(group)));
-        Ok(Nest::Seq(parts))
+        Ok(())
     }
 
     fn leaf(&mut self, kernel: TiledKernel, group: Option<usize>) -> Nest {

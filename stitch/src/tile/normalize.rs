@@ -33,6 +33,10 @@ pub struct NormalRegion {
     /// The region's constants.
     pub consts: Vec<u8>,
     pub segments: Segments,
+    /// Copies that the host makes before anything else: from where a leaf lies into the packed segment.
+    pub gathers: Vec<(View, View)>,
+    /// Bytes of the packed segment that the gathered leaves take.
+    pub gathered_bytes: u64,
 }
 
 /// Why a region cannot be tiled at all.
@@ -101,6 +105,8 @@ pub fn normalize(graph: &Graph, operands: &[View], results: &[View]) -> Result<N
         results: results.to_vec(),
         consts: normal.consts,
         segments: Segments { operands: operands.len() as u16 },
+        gathers: Vec::new(),
+        gathered_bytes: 0,
     })
 }
 
