@@ -198,9 +198,9 @@ fn run_all(region: &NormalRegion, isa: &Isa, inputs: &[Literal], expected: &[Lit
     for level in Packing::LEVELS {
         let Some((region, packed)) = pack(region, &axes, level).expect("permutes") else { continue };
         let axes = Axes::of_graph(&region.graph);
-        for mut choice in choices(&region, &axes, isa, true) {
+        for mut choice in choices(&region, &axes, isa, true, level) {
             choice.packed_leaves.clone_from(&packed);
-            choice.packed_results = vec![level == Packing::All; region.results.len()];
+            choice.packed_results = vec![level.is_total(); region.results.len()];
             let plan = build_nest(&region, &axes, &choice).expect("a nest");
             let (got, _) = execute(&region, &plan, inputs);
             assert_eq!(got, expected, "{choice:?}\n{plan:#?}");
@@ -249,7 +249,7 @@ fn kernels_run_once_per_tile_of_the_product() {
         let results = [views(Space::Result(0), dot)];
         let region = normalize(&graph, &operands, &results).unwrap();
         let axes = Axes::of_graph(&region.graph);
-        let choice = choices(&region, &axes, &isa, true).remove(0);
+        let choice = choices(&region, &axes, &isa, true, Packing::None).remove(0);
         let plan = build_nest(&region, &axes, &choice).unwrap();
         let inputs: Vec<Literal> = graph.params().iter().map(|&p| noise(graph.shape(p), 3)).collect();
         let (_, kernels) = execute(&region, &plan, &inputs);
@@ -292,7 +292,7 @@ fn a_value_times_its_own_transpose() {
     let region = normalize(&graph, &views, &results).unwrap();
     let axes = Axes::of_graph(&region.graph);
     // Both uses are cut by themselves, so rows and columns are.
-    assert_eq!(choices(&region, &axes, &isa, true)[0].tiles.len(), 2);
+    assert_eq!(choices(&region, &axes, &isa, true, Packing::None)[0].tiles.len(), 2);
 }
 
 /// XLA widens the operand once for both sides of the product.
@@ -310,7 +310,7 @@ fn a_converted_value_times_its_own_transpose() {
     let results = [View::row_major(Space::Result(0), &shape)];
     let region = normalize(&graph, &views, &results).unwrap();
     let axes = Axes::of_graph(&region.graph);
-    assert_eq!(choices(&region, &axes, &machine(4, 4, 4), true)[0].tiles.len(), 2);
+    assert_eq!(choices(&region, &axes, &machine(4, 4, 4), true, Packing::None)[0].tiles.len(), 2);
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Dumper {
 }
 
 /// Writes a file so that a reader sees the old or the new contents, never a part.
-fn write_whole(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> io::Result<()> {
+fn write_whole(folder: &Path, name: &str, contents: &(impl AsRef<[u8]> + ?Sized)) -> io::Result<()> {
     let partial = folder.join(format!(".{name}.{}", std::process::id()));
     let written = fs::write(&partial, contents).and_then(|()| fs::rename(&partial, folder.join(name)));
     if written.is_err() {

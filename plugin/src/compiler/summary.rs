@@ -45,6 +45,7 @@ impl RegionSummary {
                 Packing::None => "none",
                 Packing::Unnatural => "operands in an unnatural order",
                 Packing::All => "all operands and results",
+                Packing::Padded => "all operands and results, padded to whole tiles",
             },
         }
     }

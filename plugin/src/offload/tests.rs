@@ -253,7 +253,7 @@ fn a_convolution_is_a_product_over_windows() {
     assert_eq!(region.operators["dot"], 1);
     assert!(done.refusals.is_empty());
     let all: Vec<&Instruction> = module.computations().flat_map(Computation::instructions).collect();
-    assert!(all.iter().all(|i| i.opcode() != "convolution" && super::window::strides(i).is_none()));
+    assert!(all.iter().all(|i| i.opcode() != "convolution" && window::strides(i).is_none()));
     // The call reads the image itself, of which the region sees one patch per place and tap.
     let call = all.iter().find(|i| i.opcode() == "custom-call").unwrap();
     let image = all.iter().find(|i| i.id() == call.operand_ids().unwrap()[0]).unwrap().shape().unwrap();

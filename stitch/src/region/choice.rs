@@ -1,6 +1,7 @@
 //! Tile choices worth trying for a region on an accelerator: one per granularity of its instructions, and for a
 //! contraction that is longer than a tile, one per buffer that could hold the accumulator.
 
+use super::pack_order::Packing;
 use crate::tile::granularity::{DotGranularity, dot_granularities, result_sizes};
 use crate::tile::nest::AxisTile;
 use crate::tile::{Axes, AxisId, ContractionSplit, NormalRegion, TileChoice};
@@ -8,8 +9,16 @@ use act_hlo::{Binary, DotDims, ElemType, Graph, NodeId, Op};
 use act_isa::{BufferId, Isa};
 use std::collections::BTreeMap;
 
-/// The choices, in the order in which they are tried. `reassociate`: float sums may be split.
-pub fn choices(region: &NormalRegion, axes: &Axes, isa: &Isa, reassociate: bool) -> Vec<TileChoice> {
+/// The choices, in the order in which they are tried. `reassociate`: float sums may be split. `level`: how the region
+/// is packed, which has been done.
+pub fn choices(
+    region: &NormalRegion,
+    axes: &Axes,
+    isa: &Isa,
+    reassociate: bool,
+    level: Packing,
+) -> Vec<TileChoice> {
+    let padded = level == Packing::Padded;
     let graph = &region.graph;
     let dots: Vec<(NodeId, &DotDims)> = graph
         .ids()
@@ -32,35 +41,42 @@ pub fn choices(region: &NormalRegion, axes: &Axes, isa: &Isa, reassociate: bool)
         return found;
     }
     for granularity in dot_granularities(isa) {
-        let tiles = dot_tiles(graph, axes, &dots, granularity);
+        let tiles = dot_tiles(graph, axes, &dots, granularity, padded);
         let long = dots.iter().find_map(|&(dot, dims)| {
             let lhs = graph.node(dot).operands[0];
             let contracted: Vec<AxisId> = dims.lhs_contracting.iter().map(|&d| axes.of(lhs)[d]).collect();
+            let cuttable = contracted.iter().all(|&axis| axes.is_contraction_of(graph, axis, dot));
+            let (&last, outer) = contracted.split_last()?;
+            let single = outer.is_empty() && axes.axis(last).size <= granularity.depth;
             let summable = match graph.shape(dot).elem {
+                _ if single => true,
                 // Its parts would be rounded one by one; the sum in f32 is rounded once.
                 ElemType::BF16 | ElemType::F16 => false,
                 elem => elem.is_int() || reassociate,
             };
-            let cuttable = contracted.iter().all(|&axis| axes.is_contraction_of(graph, axis, dot));
-            let (&last, outer) = contracted.split_last()?;
-            let long = !outer.is_empty() || axes.axis(last).size > granularity.depth;
-            let mut cut: Vec<(AxisId, AxisTile)> =
-                outer.iter().map(|&axis| (axis, AxisTile { len: 1, squeezed: true })).collect();
-            cut.push((last, AxisTile { len: granularity.depth, squeezed: false }));
-            (long && summable && cuttable).then_some((dot, cut))
+            // Zeros beyond the end add nothing, where they are zeros until they are multiplied.
+            let padded = padded
+                && !axes.axis(last).size.is_multiple_of(granularity.depth)
+                && graph.node(dot).operands.iter().all(|&o| keeps_zeros(graph, o));
+            let long = !single || padded;
+            let mut cut: Vec<(AxisId, AxisTile)> = outer.iter().map(|&axis| (axis, AxisTile::ONE)).collect();
+            cut.push((last, AxisTile { len: granularity.depth, squeezed: false, padded }));
+            (long && summable && cuttable).then_some((dot, cut, single))
         });
         let holders: Vec<BufferId> = match &long {
-            Some((dot, _)) => {
+            // In a single step nothing is carried from one to the next.
+            Some((_, _, true)) => isa.buffer_ids().take(1).collect(),
+            Some((dot, ..)) => {
                 isa.buffer_ids().filter(|&b| isa.buffer(b).elem == graph.shape(*dot).elem).collect()
             }
             None => Vec::new(),
         };
         // Where nothing can hold the sum, the attempt with the whole contraction tells why.
-        let (Some((dot, cut)), false) = (long, holders.is_empty()) else {
+        let (Some((dot, cut, single)), false) = (long, holders.is_empty()) else {
             offer(TileChoice { tiles, ..TileChoice::default() });
             continue;
         };
-        let addend = addend_of(graph, axes, dot);
+        let addend = if single { None } else { addend_of(graph, axes, dot) };
         for buffer in holders {
             for addend in addend.map_or(vec![None], |a| vec![Some(a), None]) {
                 let split = ContractionSplit { dot, axes: cut.clone(), addend, buffer };
@@ -78,10 +94,13 @@ fn dot_tiles(
     axes: &Axes,
     dots: &[(NodeId, &DotDims)],
     granularity: DotGranularity,
+    padded: bool,
 ) -> BTreeMap<AxisId, AxisTile> {
     let mut tiles: BTreeMap<AxisId, AxisTile> = BTreeMap::new();
     let mut set = |axis: AxisId, tile: AxisTile| {
-        if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
+        let size = axes.axis(axis).size;
+        let cuts = tile.squeezed || tile.len < size || (tile.padded && tile.len != size);
+        if axes.is_parallel(graph, axis) && cuts {
             let entry = tiles.entry(axis).or_insert(tile);
             if tile.len < entry.len {
                 *entry = tile;
@@ -91,7 +110,7 @@ fn dot_tiles(
     for &(dot, dims) in dots {
         let (lhs, rhs) = (graph.node(dot).operands[0], graph.node(dot).operands[1]);
         for &d in &dims.lhs_batch {
-            set(axes.of(lhs)[d], AxisTile { len: 1, squeezed: true });
+            set(axes.of(lhs)[d], AxisTile::ONE);
         }
         for (operand, batch, contracting, len) in [
             (lhs, &dims.lhs_batch, &dims.lhs_contracting, granularity.rows),
@@ -102,12 +121,24 @@ fn dot_tiles(
                 .map(|d| axes.of(operand)[d])
                 .collect();
             if let Some((&last, others)) = free.split_last() {
-                others.iter().for_each(|&axis| set(axis, AxisTile { len: 1, squeezed: true }));
-                set(last, AxisTile { len, squeezed: false });
+                others.iter().for_each(|&axis| set(axis, AxisTile::ONE));
+                set(last, AxisTile { len, squeezed: false, padded });
             }
         }
     }
     tiles
+}
+
+/// Whether a value is zero wherever the leaf that it is made of is.
+fn keeps_zeros(graph: &Graph, mut value: NodeId) -> bool {
+    loop {
+        let node = graph.node(value);
+        match &node.op {
+            Op::Parameter(_) => return true,
+            Op::Convert | Op::Copy | Op::Transpose { .. } => value = node.operands[0],
+            _ => return false,
+        }
+    }
 }
 
 /// The last dimensions of the first root at the given sizes, those before them one at a time.
@@ -116,8 +147,8 @@ fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64]) -> BTreeMap<AxisId, A
     let Some(&root) = graph.roots().first() else { return tiles };
     for (from_end, &axis) in axes.of(root).iter().rev().enumerate() {
         let tile = match sizes.len().checked_sub(from_end + 1) {
-            Some(at) => AxisTile { len: sizes[at], squeezed: false },
-            None => AxisTile { len: 1, squeezed: true },
+            Some(at) => AxisTile { len: sizes[at], squeezed: false, padded: false },
+            None => AxisTile::ONE,
         };
         if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
             tiles.entry(axis).or_insert(tile);

@@ -13,10 +13,17 @@ pub enum Packing {
     Unnatural,
     /// All operands and results.
     All,
+    /// All, and ragged tiles are padded with zeros to whole ones.
+    Padded,
 }
 
 impl Packing {
-    pub const LEVELS: [Packing; 3] = [Packing::None, Packing::Unnatural, Packing::All];
+    pub const LEVELS: [Packing; 4] = [Packing::None, Packing::Unnatural, Packing::All, Packing::Padded];
+
+    /// Whether everything is packed.
+    pub fn is_total(self) -> bool {
+        self >= Packing::All
+    }
 }
 
 /// The region with permuted leaves, and which leaves are packed. `None` when a level adds nothing to the one before.
@@ -43,7 +50,7 @@ pub fn pack(
             match level {
                 Packing::None => None,
                 Packing::Unnatural => (!identity || !dense).then_some(order),
-                Packing::All => Some(order),
+                Packing::All | Packing::Padded => Some(order),
             }
         })
         .collect();

@@ -102,8 +102,9 @@ impl Search<'_> {
         let packed = pack(region, &plain_axes, level).map_err(NestError::from)?;
         let Some((region, packed_leaves)) = packed else { return Ok(Further::Worthwhile) };
         let axes = Axes::of_graph(&region.graph);
-        let packed_results = vec![level == Packing::All; region.results.len()];
-        for mut choice in choices(&region, &axes, compiler.isa(), compiler.may_reassociate_floats()) {
+        let packed_results = vec![level.is_total(); region.results.len()];
+        let reassociate = compiler.may_reassociate_floats();
+        for mut choice in choices(&region, &axes, compiler.isa(), reassociate, level) {
             choice.packed_leaves.clone_from(&packed_leaves);
             choice.packed_results.clone_from(&packed_results);
             let plan = build_nest(&region, &axes, &choice)?;

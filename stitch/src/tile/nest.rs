@@ -39,6 +39,20 @@ pub struct TileChoice {
 pub struct AxisTile {
     pub len: u64,
     pub squeezed: bool,
+    /// A last tile that the axis does not fill is padded with zeros. All that has the axis must be packed.
+    pub padded: bool,
+}
+
+impl AxisTile {
+    /// One index at a time, in no dimension of the tiles.
+    pub const ONE: AxisTile = AxisTile { len: 1, squeezed: true, padded: false };
+
+    fn cut(self, size: u64) -> AxisCut {
+        match self.padded {
+            true => AxisCut::padded(size, self.len.max(1)),
+            false => AxisCut::tiles(size, self.len.max(1), self.squeezed),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,11 +83,10 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
         }
     }
     for &axis in &order {
-        let tile = choice.tiles[&axis];
-        cuts[axis.0 as usize] = AxisCut::tiles(axes.axis(axis).size, tile.len.max(1), tile.squeezed);
+        cuts[axis.0 as usize] = choice.tiles[&axis].cut(axes.axis(axis).size);
     }
     for &(axis, tile) in choice.contraction.iter().flat_map(|split| &split.axes) {
-        cuts[axis.0 as usize] = AxisCut::tiles(axes.axis(axis).size, tile.len.max(1), tile.squeezed);
+        cuts[axis.0 as usize] = tile.cut(axes.axis(axis).size);
     }
     let mut plan = TilePlan {
         nest: Nest::Seq(Vec::new()),
@@ -100,7 +113,22 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
     }
     let gather = |(from, to): &(View, View)| Nest::HostCopy { from: from.clone(), to: to.clone() };
     let mut copies: Vec<Nest> = region.gathers.iter().map(gather).collect();
-    for packed in packed_leaves.iter().flatten() {
+    let zero_at = region.consts.len().next_multiple_of(ZERO_ALIGN);
+    for (packed, leaf) in packed_leaves.iter().zip(&region.leaves) {
+        let Some(packed) = packed else { continue };
+        let zero = View {
+            space: region.segments.consts(),
+            elem: leaf.view.elem,
+            dims: Vec::new(),
+            start: Affine::constant(zero_at as i64),
+        };
+        let zeros = packed.zeros(&cuts, &zero).ok_or(NestError::TooLarge)?;
+        if !zeros.is_empty() {
+            plan.consts.resize(zero_at + ZERO_ALIGN, 0);
+        }
+        for (from, to) in zeros {
+            copies.push(Nest::HostCopy { from, to });
+        }
         for (from, to) in packed.copies(&cuts).ok_or(NestError::TooLarge)? {
             copies.push(Nest::HostCopy { from, to });
         }
@@ -127,6 +155,9 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
     builder.plan.nest = sequence(copies);
     Ok(builder.plan)
 }
+
+/// Alignment and size of the zero that stands behind a region's constants where padding needs one, in bytes.
+const ZERO_ALIGN: usize = 16;
 
 fn sequence(mut parts: Vec<Nest>) -> Nest {
     if parts.len() == 1 { parts.remove(0) } else { Nest::Seq(parts) }

@@ -1,4 +1,4 @@
-//! Packing: a tensor re-arranged by the host so that every tile of it is dense. The blocks of all tiles of one
+//! Packing: a tensor re-arranged by the host so that every tile of it is dense and, where tiles are padded, whole. The blocks of all tiles of one
 //! combination of segments stand together in the scratch segment, in tile order.
 
 use super::axes::AxisId;
@@ -88,20 +88,52 @@ impl Packed {
     pub fn copies(&self, cuts: &[AxisCut]) -> Option<Vec<(View, View)>> {
         let mut copies = Vec::new();
         for (combination, &base) in self.combinations(cuts).iter().zip(&self.bases) {
-            let mut plain = View { dims: Vec::new(), ..self.view.clone() };
+            let plain = View { dims: Vec::new(), ..self.view.clone() };
             let start = Affine::constant(i64::try_from(base).ok()?);
-            let mut blocks = View { space: self.space, elem: self.view.elem, dims: Vec::new(), start };
+            let blocks = View { space: self.space, elem: self.view.elem, dims: Vec::new(), start };
             let strides = self.strides(cuts, combination)?;
+            let mut pairs = vec![(plain, blocks)];
             for (d, (axis, &s)) in self.axes.iter().zip(combination).enumerate() {
-                let segment = cuts[axis.0 as usize].segments[s];
-                let stride = self.view.dims[d].1;
-                plain.start.c0 =
-                    plain.start.c0.checked_add(stride.checked_mul(i64::try_from(segment.start).ok()?)?)?;
-                let len = i64::try_from(segment.len).ok()?;
-                plain.dims.extend([(segment.trip, stride.checked_mul(len)?), (segment.len, stride)]);
-                blocks.dims.extend([(segment.trip, strides[d].1), (segment.len, strides[d].0)]);
+                let cut = &cuts[axis.0 as usize];
+                let mut next = Vec::new();
+                for (first, part) in cut.existing(cut.segments[s]) {
+                    for (plain, blocks) in &pairs {
+                        let (mut plain, mut blocks) = (plain.clone(), blocks.clone());
+                        let stride = self.view.dims[d].1;
+                        let ahead = |count: u64, step: i64| i64::try_from(count).ok()?.checked_mul(step);
+                        plain.start.c0 = plain.start.c0.checked_add(ahead(part.start, stride)?)?;
+                        blocks.start.c0 = blocks.start.c0.checked_add(ahead(first, strides[d].1)?)?;
+                        plain.dims.extend([(part.trip, ahead(part.len, stride)?), (part.len, stride)]);
+                        blocks.dims.extend([(part.trip, strides[d].1), (part.len, strides[d].0)]);
+                        next.push((plain, blocks));
+                    }
+                }
+                pairs = next;
             }
-            copies.push((plain, blocks));
+            copies.extend(pairs);
+        }
+        Some(copies)
+    }
+
+    /// Copies of zeros, one element at `zero`, over all blocks that have padding.
+    pub fn zeros(&self, cuts: &[AxisCut], zero: &View) -> Option<Vec<(View, View)>> {
+        let mut copies = Vec::new();
+        for (combination, &base) in self.combinations(cuts).iter().zip(&self.bases) {
+            let segments =
+                self.axes.iter().zip(combination).map(|(a, &s)| (a, cuts[a.0 as usize].segments[s]));
+            let (mut elements, mut padded) = (1u64, false);
+            for (axis, segment) in segments {
+                let all = segment.len.checked_mul(segment.trip)?;
+                elements = elements.checked_mul(all)?;
+                padded |= segment.start.checked_add(all)? > cuts[axis.0 as usize].size;
+            }
+            if padded {
+                let width = i64::try_from(zero.elem.bytes()).ok()?;
+                let from = View { dims: vec![(elements, 0)], ..zero.clone() };
+                let start = Affine::constant(i64::try_from(base).ok()?);
+                let dims = vec![(elements, width)];
+                copies.push((from, View { space: self.space, elem: zero.elem, dims, start }));
+            }
         }
         Some(copies)
     }

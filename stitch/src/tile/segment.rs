@@ -19,12 +19,14 @@ pub struct Segment {
 pub struct AxisCut {
     pub segments: Vec<Segment>,
     pub squeezed: bool,
+    /// Elements that the axis has; its last tile may reach beyond them, where memory holds zeros.
+    pub size: u64,
 }
 
 impl AxisCut {
     /// One tile that is the whole axis.
     pub fn whole(size: u64) -> AxisCut {
-        AxisCut { segments: vec![Segment { start: 0, len: size, trip: 1 }], squeezed: false }
+        AxisCut { segments: vec![Segment { start: 0, len: size, trip: 1 }], squeezed: false, size }
     }
 
     /// Tiles of `tile` elements (at least 1) and what is left.
@@ -37,7 +39,28 @@ impl AxisCut {
         if rest > 0 {
             segments.push(Segment { start: trip * tile, len: rest, trip: 1 });
         }
-        AxisCut { segments, squeezed }
+        AxisCut { segments, squeezed, size }
+    }
+
+    /// Whole tiles of `tile` elements (at least 1), the last one padded.
+    pub fn padded(size: u64, tile: u64) -> AxisCut {
+        let segment = Segment { start: 0, len: tile, trip: size.div_ceil(tile) };
+        AxisCut { segments: vec![segment], squeezed: false, size }
+    }
+
+    /// The elements of a segment that exist: the whole tiles and what a padded tile has of them, each as (first tile,
+    /// segment).
+    pub fn existing(&self, segment: Segment) -> Vec<(u64, Segment)> {
+        let here = self.size.saturating_sub(segment.start).min(segment.len.saturating_mul(segment.trip));
+        let (whole, rest) = (here / segment.len.max(1), here % segment.len.max(1));
+        let mut parts = Vec::new();
+        if whole > 0 {
+            parts.push((0, Segment { trip: whole, ..segment }));
+        }
+        if rest > 0 {
+            parts.push((whole, Segment { start: segment.start + whole * segment.len, len: rest, trip: 1 }));
+        }
+        parts
     }
 }
 
