@@ -98,7 +98,11 @@ impl<'a> Matching<'a> {
         for target in &matcher.targets {
             let Target::Store { root, view } = target else { continue };
             let mut state = self.start(matcher);
-            if view.unify(place, &mut state.solution) {
+            if view.elem.bits() != place.elem.bits() {
+                continue;
+            }
+            let bits = View { elem: view.elem, ..place.clone() };
+            if view.unify(&bits, &mut state.solution) {
                 self.complete(matcher, *root, class, state, Some(place), &mut found);
             }
         }
@@ -146,10 +150,38 @@ impl<'a> Matching<'a> {
         found: &mut Vec<Match>,
     ) {
         let mut states = Vec::new();
-        self.solve(matcher, vec![(root, class)], state, &mut states);
+        let (elem, seen) = (matcher.patterns[root].elem, self.egraph[class].data.shape.elem);
+        if elem == seen {
+            self.solve(matcher, vec![(root, class)], state, &mut states);
+        } else if elem.bits() == seen.bits() {
+            self.moves(matcher, root, class, state, &mut states);
+        }
         for state in states {
             if let Some(m) = self.instantiate(matcher, state, class, place) {
                 found.push(m);
+            }
+        }
+    }
+
+    /// The ways in which an instruction that only moves the bits of its result moves a class of another type of the same
+    /// width.
+    fn moves(
+        &self,
+        matcher: &Matcher,
+        root: usize,
+        class: Id,
+        mut state: State<'a>,
+        out: &mut Vec<State<'a>>,
+    ) {
+        let class = self.egraph.find(class);
+        let pattern = &matcher.patterns[root];
+        if !equate_dims(&pattern.dims, &self.egraph[class].data.shape, &mut state.solution) {
+            return;
+        }
+        state.bound[root] = Some(class);
+        for form in &pattern.forms {
+            if matches!(form, Form::OnChip { .. } | Form::InHbm { .. }) {
+                self.form(matcher, form, class, &[], &state, out);
             }
         }
     }
@@ -189,100 +221,116 @@ impl<'a> Matching<'a> {
         }
         state.bound[stmt] = Some(class);
         for form in &pattern.forms {
-            match form {
-                Form::OnChip { input, buffer } => {
+            self.form(matcher, form, class, &goals, &state, out);
+        }
+    }
+
+    /// The ways in which a class stands for a statement by one of its forms, and the other goals are met. The class has
+    /// the statement's sizes and its type, or another one of the same width where the form only moves.
+    fn form(
+        &self,
+        matcher: &Matcher,
+        form: &Form,
+        class: Id,
+        goals: &[(usize, Id)],
+        state: &State<'a>,
+        out: &mut Vec<State<'a>>,
+    ) {
+        let facts = &self.egraph[class].data;
+        match form {
+            Form::OnChip { input, buffer } => {
+                let mut next = state.clone();
+                let Slice::OnChip(slice) = &self.isa.instr(matcher.instr).inputs[*input] else {
+                    return;
+                };
+                let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
+                // The slice may stand in the semantics as its own type and re-typed; it is one value.
+                let free = match &next.inputs[*input] {
+                    None => true,
+                    Some(Bound::Class(known, _)) => *known == class,
+                    Some(_) => false,
+                };
+                if free && self.slot(class, *buffer, &lens, &mut next.solution) {
+                    next.inputs[*input] = Some(Bound::Class(class, *buffer));
+                    self.solve(matcher, goals.to_vec(), next, out);
+                }
+            }
+            Form::InHbm { input, view } => {
+                for from in &facts.views {
                     let mut next = state.clone();
-                    let Slice::OnChip(slice) = &self.isa.instr(matcher.instr).inputs[*input] else {
-                        continue;
-                    };
-                    let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
-                    // The slice may stand in the semantics as its own type and re-typed; it is one value.
-                    let free = match &next.inputs[*input] {
+                    let Some(strided) = from.layout.strided() else { continue };
+                    let strided = View { elem: view.elem, ..strided };
+                    let fits = match &next.inputs[*input] {
                         None => true,
-                        Some(Bound::Class(known, _)) => *known == class,
+                        Some(Bound::View(source, known)) => {
+                            *source == from.source && known.start == strided.start
+                        }
                         Some(_) => false,
                     };
-                    if free && self.slot(class, *buffer, &lens, &mut next.solution) {
-                        next.inputs[*input] = Some(Bound::Class(class, *buffer));
-                        self.solve(matcher, goals.clone(), next, out);
+                    if fits && view.unify(&strided, &mut next.solution) {
+                        next.inputs[*input] = Some(Bound::View(from.source, strided));
+                        self.solve(matcher, goals.to_vec(), next, out);
                     }
                 }
-                Form::InHbm { input, view } => {
-                    for from in &facts.views {
-                        let mut next = state.clone();
-                        let Some(strided) = from.layout.strided() else { continue };
-                        let fits = match &next.inputs[*input] {
-                            None => true,
-                            Some(Bound::View(source, known)) => {
-                                *source == from.source && known.start == strided.start
-                            }
-                            Some(_) => false,
-                        };
-                        if fits && view.unify(&strided, &mut next.solution) {
-                            next.inputs[*input] = Some(Bound::View(from.source, strided));
-                            self.solve(matcher, goals.clone(), next, out);
+                let Some(value) = facts.value else { return };
+                let mut next = state.clone();
+                if next.inputs[*input].is_some() {
+                    return;
+                }
+                match value {
+                    Value::Splat(scalar) => {
+                        if view.unify_lengths(&facts.shape.dims, &mut next.solution) {
+                            next.inputs[*input] = Some(Bound::Fill(scalar));
+                            self.solve(matcher, goals.to_vec(), next, out);
                         }
                     }
-                    let Some(value) = facts.value else { continue };
-                    let mut next = state.clone();
-                    if next.inputs[*input].is_some() {
+                    Value::Dense(id) => {
+                        let dense = View { elem: view.elem, ..View::row_major(Space::Consts, &facts.shape) };
+                        if view.unify(&dense, &mut next.solution) {
+                            next.inputs[*input] = Some(Bound::View(Source::Constant(id), dense));
+                            self.solve(matcher, goals.to_vec(), next, out);
+                        }
+                    }
+                }
+            }
+            Form::Splat(constant) => {
+                let Some(Value::Splat(value)) = facts.value else { return };
+                let mut next = state.clone();
+                let value = self.egraph.analysis.literal(value);
+                if splat_matches(constant, value, &mut next.solution) {
+                    self.solve(matcher, goals.to_vec(), next, out);
+                }
+            }
+            Form::Same { operand } => {
+                let mut goals = goals.to_vec();
+                goals.push((*operand, class));
+                self.solve(matcher, goals, state.clone(), out);
+            }
+            Form::TimesOne { operand, attr } => {
+                let mut next = state.clone();
+                if next.solution.set_f32(*attr, 1f32.to_bits()) {
+                    let mut goals = goals.to_vec();
+                    goals.push((*operand, class));
+                    self.solve(matcher, goals, next, out);
+                }
+            }
+            Form::Node { op, operands, commutes } => {
+                for node in &self.egraph[class].nodes {
+                    if node.operands.len() != operands.len() {
                         continue;
                     }
-                    match value {
-                        Value::Splat(scalar) => {
-                            if view.unify_lengths(&facts.shape.dims, &mut next.solution) {
-                                next.inputs[*input] = Some(Bound::Fill(scalar));
-                                self.solve(matcher, goals.clone(), next, out);
-                            }
-                        }
-                        Value::Dense(id) => {
-                            let dense = View::row_major(Space::Consts, &facts.shape);
-                            if view.unify(&dense, &mut next.solution) {
-                                next.inputs[*input] = Some(Bound::View(Source::Constant(id), dense));
-                                self.solve(matcher, goals.clone(), next, out);
-                            }
-                        }
-                    }
-                }
-                Form::Splat(constant) => {
-                    let Some(Value::Splat(value)) = facts.value else { continue };
                     let mut next = state.clone();
-                    let value = self.egraph.analysis.literal(value);
-                    if splat_matches(constant, value, &mut next.solution) {
-                        self.solve(matcher, goals.clone(), next, out);
+                    if !attributes_agree(op, node.op(), &mut next.solution) {
+                        continue;
                     }
-                }
-                Form::Same { operand } => {
-                    let mut goals = goals.clone();
-                    goals.push((*operand, class));
-                    self.solve(matcher, goals, state.clone(), out);
-                }
-                Form::TimesOne { operand, attr } => {
-                    let mut next = state.clone();
-                    if next.solution.set_f32(*attr, 1f32.to_bits()) {
-                        let mut goals = goals.clone();
-                        goals.push((*operand, class));
-                        self.solve(matcher, goals, next, out);
-                    }
-                }
-                Form::Node { op, operands, commutes } => {
-                    for node in &self.egraph[class].nodes {
-                        if node.operands.len() != operands.len() {
-                            continue;
-                        }
-                        let mut next = state.clone();
-                        if !attributes_agree(op, node.op(), &mut next.solution) {
-                            continue;
-                        }
-                        let mut ordered = goals.clone();
-                        ordered.extend(operands.iter().copied().zip(node.operands.iter().copied()));
-                        self.solve(matcher, ordered, next.clone(), out);
-                        if *commutes && node.operands.first() != node.operands.last() {
-                            let mut swapped = goals.clone();
-                            let reversed = node.operands.iter().rev().copied();
-                            swapped.extend(operands.iter().copied().zip(reversed));
-                            self.solve(matcher, swapped, next, out);
-                        }
+                    let mut ordered = goals.to_vec();
+                    ordered.extend(operands.iter().copied().zip(node.operands.iter().copied()));
+                    self.solve(matcher, ordered, next.clone(), out);
+                    if *commutes && node.operands.first() != node.operands.last() {
+                        let mut swapped = goals.to_vec();
+                        let reversed = node.operands.iter().rev().copied();
+                        swapped.extend(operands.iter().copied().zip(reversed));
+                        self.solve(matcher, swapped, next, out);
                     }
                 }
             }

@@ -95,7 +95,7 @@ pub(crate) fn rims(isa: &Isa) -> Vec<Rim> {
             ..Instr::default()
         });
         let found = operand_rims(instr, &bare).into_iter().chain(result_rims(instr, &bare));
-        for rim in found {
+        for rim in found.chain(rims_of_move(isa, instr, &bare)) {
             let known = all.iter().any(|r| {
                 (&r.op, r.elem, r.side, &r.shapes, &r.steps)
                     == (&rim.op, rim.elem, rim.side, &rim.shapes, &rim.steps)
@@ -150,6 +150,59 @@ fn operand_rims(instr: &Instr, bare: &Arc<Instr>) -> Vec<Rim> {
             }
         }
         seen.push(view);
+    }
+    found
+}
+
+/// For an instruction that only reshapes a slot of one buffer into a slot of another: the rims of those that compute
+/// beyond it, with their slots as they are.
+fn rims_of_move(isa: &Isa, instr: &Instr, bare: &Arc<Instr>) -> Vec<Rim> {
+    let stmts = &instr.computation.stmts;
+    let ([Slice::OnChip(from)], [Slice::OnChip(to)], [root]) =
+        (instr.inputs.as_slice(), instr.outputs.as_slice(), instr.computation.roots.as_slice())
+    else {
+        return Vec::new();
+    };
+    let (mut at, mut shapes) = (&stmts[*root], vec![type_of(&stmts[*root])]);
+    while let (OpKind::Reshape | OpKind::Copy, &[x]) = (&at.op, at.operands.as_slice()) {
+        if matches!(at.op, OpKind::Reshape) {
+            shapes.push(type_of(&stmts[x]));
+        }
+        at = &stmts[x];
+    }
+    if from.buffer == to.buffer || !matches!(at.op, OpKind::Parameter(_)) || shapes.len() < 2 {
+        return Vec::new();
+    }
+    let steps = vec![Step::Reshape; shapes.len() - 1];
+    let rim = |op: &SymOp, elem, side, shapes| Rim {
+        op: key(op),
+        elem,
+        side,
+        instr: Arc::clone(bare),
+        shapes,
+        steps: steps.clone(),
+    };
+    let inward: Vec<SymShape> = shapes.iter().rev().cloned().collect();
+    let mut found = Vec::new();
+    for user in &isa.instrs {
+        let stmts = &user.computation.stmts;
+        for stmt in stmts {
+            for (k, &x) in stmt.operands.iter().enumerate() {
+                if let OpKind::Parameter(input) = stmts[x].op
+                    && let Some(Slice::OnChip(slot)) = user.inputs.get(input as usize)
+                    && slot.buffer == to.buffer
+                    && !super::language::is_movement(&stmt.op)
+                {
+                    found.push(rim(&stmt.op, stmt.elem, Side::Operand(k), inward.clone()));
+                }
+            }
+        }
+        if let ([root], [Slice::OnChip(slot)]) = (user.computation.roots.as_slice(), user.outputs.as_slice())
+            && slot.buffer == from.buffer
+            && !super::language::is_movement(&stmts[*root].op)
+        {
+            found.push(rim(&stmts[*root].op, stmts[*root].elem, Side::Result, shapes.clone()));
+        }
     }
     found
 }

@@ -74,8 +74,8 @@ pub(crate) static RULES: &[Rule] = &[
         name: "dot-outer",
         class: RuleClass::Integer,
         policy: FloatPolicy::Exact,
-        statement: "dot(a, b) => bc(a) * bc(b), when what is contracted has length 1 and instructions multiply; of \
-                    floats the sign of a zero is lost",
+        statement: "dot(a, b) => bc(a) * bc(b), when what is contracted has length 1, is no step of a longer \
+                    contraction, and instructions multiply; of floats the sign of a zero is lost",
         useful: multiplies,
         rewrite: outer,
     },
@@ -253,6 +253,13 @@ fn zero(elem: ElemType) -> Option<Literal> {
     act_isa::constant::int_scalar(elem, 0).ok()
 }
 
+/// Whether the class is a slice of something longer along a dimension: a step of a longer contraction.
+fn is_cut(cx: &Context<'_>, x: Id, dim: usize) -> bool {
+    cx.nodes(x).iter().any(|n| {
+        matches!(n.op(), OpKind::Slice { .. }) && cx.shape(n.operands[0]).dims[dim] != cx.shape(x).dims[dim]
+    })
+}
+
 fn multiplies(vocabulary: &Vocabulary) -> bool {
     vocabulary.names("multiply") || vocabulary.names("fma")
 }
@@ -267,6 +274,8 @@ fn outer(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
         || !matrix_form(dims, lhs.rank(), rhs.rank())
         || lhs.dims[dims.lhs_contracting[0]] != 1
         || (lhs.elem, rhs.elem) != (elem, elem)
+        || is_cut(cx, a, dims.lhs_contracting[0])
+        || is_cut(cx, b, dims.rhs_contracting[0])
     {
         return;
     }

@@ -27,9 +27,11 @@ fn associate(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
         return;
     }
     let product = |id: Id| cx.nodes(id).iter().any(|n| matches!(n.op(), OpKind::Dot(_)));
+    let sum = |id: Id| cx.operands_of(id, &OpKind::Binary(Binary::Add)).next().is_some();
     for (inner, y) in [(a, b), (b, a)] {
-        // Products among themselves stay in their order: nothing is gained by another.
-        if product(y) {
+        // Products among themselves stay in their order: nothing is gained by another. One that is a sum of shorter
+        // ones begins what the second operand goes on with.
+        if product(y) && !(y == a && sum(y)) {
             continue;
         }
         for operands in cx.operands_of(inner, &OpKind::Binary(Binary::Add)) {
