@@ -105,6 +105,17 @@ def test_constants_registers_and_updates() -> None:
     assert "f32[1, 4]" in text
 
 
+def test_main_memory_may_be_ordered() -> None:
+    accelerator = faulty()
+    instruction = accelerator.add_instruction("f", [], ["a"])
+    instruction.set_outputs([["v", ["@a.a"], [1]]])
+    instruction.add_semantics("ENTRY f { ROOT %y = f32[1,4] constant(0); }")
+    accelerator.set_hbm("dram", "1MB")
+    assert "hbm dram: 1 MiB\n" in accelerator.to_taidl()
+    accelerator.set_hbm("dram", "1MB", ordered=True)
+    assert "hbm dram: 1 MiB ordered\n" in accelerator.to_taidl()
+
+
 def test_several_accelerators_of_one_file(tmp_path: Path) -> None:
     source = tmp_path / "two.py"
     source.write_text(

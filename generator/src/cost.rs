@@ -76,7 +76,7 @@ mod tests {
     fn one_instruction(cost: Expr) -> Isa {
         let n = AttrDecl { name: "n".into(), kind: AttrKind::Int { min: 0, max: 99 } };
         let instr = Instr { name: "i".into(), alpha: vec![n], cost, ..Instr::default() };
-        let hbm = Hbm { name: "d0".into(), size: 0, align: 1 };
+        let hbm = Hbm { name: "d0".into(), size: 0, align: 1, ordered: false };
         Isa { name: "t".into(), hbm, instrs: vec![instr], ..Isa::default() }
     }
 

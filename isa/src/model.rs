@@ -34,6 +34,8 @@ pub struct Hbm {
     pub size: u64,
     /// Required alignment of every address, in bytes.
     pub align: u64,
+    /// Loads see every earlier store, as on x86. Without it a store may still be under way until the next fence.
+    pub ordered: bool,
 }
 
 /// An on-chip tensor buffer of type `elem[access | unit]`.

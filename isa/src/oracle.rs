@@ -72,7 +72,8 @@ impl<'a> Oracle<'a> {
     }
 
     /// Also finds what only happens to work: a load of bytes of main memory, by an instruction or the host, that an
-    /// instruction stored with no fence in between. On real hardware the store may still be under way.
+    /// instruction stored with no fence in between, unless the description calls main memory `ordered`. On real
+    /// hardware the store may still be under way.
     #[must_use]
     pub fn strict(self) -> Oracle<'a> {
         Oracle { strict: true, ..self }
@@ -404,7 +405,7 @@ impl Machine<'_> {
         for ((location, window), value) in places.into_iter().zip(&values) {
             self.write(&location, &window, value.bytes())
                 .map_err(|what| (self.location_name(&location), what))?;
-            if oracle.strict {
+            if oracle.strict && !oracle.isa.hbm.ordered {
                 self.note_store(&location, &window);
             }
         }

@@ -291,7 +291,7 @@ mod tests {
         let beta = |name: &str| AttrDecl { name: name.into(), kind: AttrKind::Int { min: 0, max: i64::MAX } };
         Isa {
             name: "t".into(),
-            hbm: Hbm { name: "d0".into(), size: 1 << 20, align: 1 },
+            hbm: Hbm { name: "d0".into(), size: 1 << 20, align: 1, ordered: false },
             buffers: vec![Buffer {
                 name: "d1".into(),
                 access: vec![128],

@@ -38,7 +38,7 @@ fn machine(m: i64, n: i64, k: i64) -> Isa {
     ];
     Isa {
         name: "matrix".to_owned(),
-        hbm: Hbm { name: "d0".to_owned(), size: 1 << 30, align: 1 },
+        hbm: Hbm { name: "d0".to_owned(), size: 1 << 30, align: 1, ordered: false },
         buffers: vec![Buffer {
             name: "d1".to_owned(),
             access: vec![1 << 20, 1 << 20],

@@ -204,7 +204,7 @@ pub(super) enum DevicePart {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
     Isa(Name),
-    Hbm { name: Name, size: Term, scale: u64, align: Option<Term> },
+    Hbm { name: Name, size: Term, scale: u64, align: Option<Term>, ordered: bool },
     Buffer(BufferAst),
     Register(Name, Term),
     Const(Name, Term),

@@ -75,6 +75,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         "register r = 0",
         "{1, 2}",
         "nospill",
+        "ordered",
         "if 1 < 2 {",
         "} else {",
         "repeat i in 2 {",
@@ -404,6 +405,7 @@ proptest! {
         isa.buffers[0].init = init.and_then(|_| zero.ok());
         isa.buffers[0].nospill = nospill;
         isa.buffers[0].align = vec![align];
+        (isa.hbm.align, isa.hbm.ordered) = (align, nospill);
         isa.instrs[0].encodings = encodings(&updates, nospill);
         isa.instrs[0].updates = (0..).zip(updates).collect();
         let plain = encodings(&[Expr::Int(align as i64)], nospill);

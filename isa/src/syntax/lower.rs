@@ -72,7 +72,7 @@ pub(super) fn lower(items: &[Item]) -> LoweredIsa {
 }
 
 fn empty() -> LoweredIsa {
-    let hbm = Hbm { name: String::new(), size: 0, align: 1 };
+    let hbm = Hbm { align: 1, ..Hbm::default() };
     LoweredIsa {
         isa: Isa { hbm, ..Isa::default() },
         instrs: Vec::new(),
@@ -111,10 +111,10 @@ impl Lowering {
                 Item::Hbm { name, .. } if !self.out.isa.hbm.name.is_empty() => {
                     self.duplicate("main memory", name);
                 }
-                Item::Hbm { name, size, scale, align } => {
+                Item::Hbm { name, size, scale, align, ordered } => {
                     let hbm = self.hbm(name, size, *scale, align.as_ref());
                     if let Some(hbm) = self.note(hbm) {
-                        self.out.isa.hbm = hbm;
+                        self.out.isa.hbm = Hbm { ordered: *ordered, ..hbm };
                     }
                 }
                 Item::Buffer(ast) => {
@@ -232,7 +232,7 @@ impl Lowering {
         let bytes = self.positive("the size", size)?.checked_mul(scale).ok_or_else(too_big)?;
         let bytes = i64::try_from(bytes).map_err(|_| too_big())?;
         let align = align.map_or(Ok(1), |a| self.positive("the alignment", a))?;
-        Ok(Hbm { name: name.text.clone(), size: bytes as u64, align })
+        Ok(Hbm { name: name.text.clone(), size: bytes as u64, align, ordered: false })
     }
 
     fn buffer(&self, ast: &BufferAst) -> Parsed<Buffer> {

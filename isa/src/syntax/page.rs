@@ -58,7 +58,11 @@ impl Isa {
             notes,
         };
         let aligned = |a: u64| format!("aligned to {a} bytes");
-        let main_notes = (self.hbm.align > 1).then(|| aligned(self.hbm.align)).into_iter().collect();
+        let mut main_notes: Vec<String> =
+            (self.hbm.align > 1).then(|| aligned(self.hbm.align)).into_iter().collect();
+        if self.hbm.ordered {
+            main_notes.push("loads see earlier stores without a fence".to_owned());
+        }
         let buffers = self.buffers.iter().map(|b| {
             let dims = |dims: &[u64]| dims.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             let shape = format!("{}[{} | {}]", b.elem, dims(&b.access), dims(&b.unit));
@@ -264,6 +268,13 @@ mod tests {
         ] {
             assert!(page.contains(line), "{line}\n{page}");
         }
+    }
+
+    #[test]
+    fn the_page_says_that_main_memory_is_ordered() {
+        let note = "loads see earlier stores without a fence";
+        assert!(load_target("x86").unwrap().page().to_string().contains(note));
+        assert!(!load_target("gemmini").unwrap().page().to_string().contains(note));
     }
 
     #[test]

@@ -256,7 +256,7 @@ impl Parser {
         })
     }
 
-    /// `hbm d0: 1 MiB align 64`
+    /// `hbm d0: 1 MiB align 64 ordered`; what follows the size in any order and each at most once.
     fn hbm(&mut self) -> Parsed<Item> {
         let name = self.name("the name of main memory")?;
         self.expect(":")?;
@@ -274,8 +274,25 @@ impl Parser {
                 self.advance();
             }
         }
-        let align = if self.eat_word("align") { Some(self.term()?) } else { None };
-        Ok(Item::Hbm { name, size, scale, align })
+        let (mut align, mut ordered) = (None, false);
+        loop {
+            let span = self.span();
+            let repeated = |what: &'static str| {
+                let of = format!("main memory `{}`", name.text);
+                Err(Diagnostic::error(span, Problem::Repeated { what, of }))
+            };
+            if self.eat_word("align") {
+                if align.replace(self.term()?).is_some() {
+                    return repeated("alignment");
+                }
+            } else if self.eat_word("ordered") {
+                if std::mem::replace(&mut ordered, true) {
+                    return repeated("`ordered`");
+                }
+            } else {
+                return Ok(Item::Hbm { name, size, scale, align, ordered });
+            }
+        }
     }
 
     /// `buffer d1: bf16[128 | 64] align(2)`

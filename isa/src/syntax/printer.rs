@@ -15,6 +15,9 @@ impl Isa {
         if self.hbm.align != 1 {
             let _ = write!(out, " align {}", self.hbm.align);
         }
+        if self.hbm.ordered {
+            out.push_str(" ordered");
+        }
         out.push('\n');
         for buffer in &self.buffers {
             let _ = write!(out, "buffer {}: {}[{} |", buffer.name, buffer.elem, list(&buffer.access));

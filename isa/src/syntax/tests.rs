@@ -5,7 +5,7 @@ use super::*;
 const GOOD: &str = r#"
 // A small accelerator.
 isa small
-hbm d0: 1 MB align 2
+hbm d0: 1 MB align 2 ordered
 const DIM = 16
 buffer sp: s8[128, DIM | ] align(2, 1)
 buffer acc: s32[64 | 16]
@@ -71,7 +71,12 @@ fn fault(from: &str, to: &str) -> String {
 #[test]
 fn a_description_becomes_its_model() {
     let isa = Isa::parse(GOOD, "t.taidl").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((isa.hbm.size, isa.hbm.align), (1 << 20, 2));
+    assert_eq!(isa.hbm, crate::Hbm { name: "d0".into(), size: 1 << 20, align: 2, ordered: true });
+    // The options of main memory stand in any order, and neither has to.
+    let other = |text: &str| Isa::parse(&GOOD.replacen("align 2 ordered", text, 1), "t.taidl").unwrap();
+    assert_eq!(other("ordered align 2"), isa);
+    assert!(!other("align 2").hbm.ordered);
+    assert_ne!(other("align 2").digest(), isa.digest());
     assert_eq!(
         (isa.buffers[0].access.as_slice(), isa.buffers[0].align.as_slice()),
         (&[128, 16][..], &[2, 1][..])
@@ -110,7 +115,9 @@ fn faults_are_shown_where_they_are() {
         ("multiply(f, k)", "multiply(f, kk)", "unknown value `kk`; the nearest known one is `k`"),
         ("instr store", "instr add", "instruction `add` is declared twice"),
         ("stride: 0..) beta(dram", "stride: 0..) beta(rows, dram", "name `rows` is declared twice"),
-        ("hbm d0: 1 MB align 2", "", "the description has no `hbm NAME: SIZE`"),
+        ("hbm d0: 1 MB align 2 ordered", "", "the description has no `hbm NAME: SIZE`"),
+        ("align 2 ordered", "ordered align 2 ordered", "main memory `d0` has a second `ordered`"),
+        ("align 2 ordered", "align 2 align 2", "main memory `d0` has a second alignment"),
         ("row % 2 == 0", "row % 2", "expected a condition, found a number"),
         ("cost ceildiv", "cost ceil", "unknown function `ceil`"),
         ("{{-1, 2}, {3, 0x7fffffff}}", "{-1, 2, 3}", "elements of the constant: expected 4, got 3"),

@@ -1,6 +1,6 @@
 //! The oracle's strict mode: loads of main memory that overtake a store.
 
-use act_isa::{Fault, FaultKind, Isa, Oracle, load_target, parse_program};
+use act_isa::{Fault, FaultKind, Isa, Oracle, load_target, parse_program, targets};
 
 /// Runs a program on gemmini with a zeroed operand of 64 bytes, a result of 64 and scratch of 64.
 fn run(isa: &Isa, strict: bool, body: &str) -> Result<(), Fault> {
@@ -57,4 +57,19 @@ fn loops_and_the_host_are_no_fences() {
         ("host_copy", FaultKind::Unfenced { offset: 0, store: 1 })
     );
     assert_eq!(run(&isa, true, &format!("{LOAD}{SPILL}fence\n{copy}")), Ok(()));
+}
+
+#[test]
+fn ordered_memory_needs_no_fence() {
+    let mut isa = load_target("gemmini").unwrap();
+    let program = format!("{LOAD}{SPILL}{RELOAD}");
+    assert!(run(&isa, true, &program).is_err());
+    isa.hbm.ordered = true;
+    assert_eq!(run(&isa, true, &program), Ok(()));
+    // Bytes that nothing wrote stay a fault.
+    let fault = run(&isa, true, &format!("{LOAD}{RELOAD}")).unwrap_err();
+    assert_eq!(fault.what, FaultKind::Uninitialised { offset: 0 });
+    // Of the targets, those whose instructions an x86 processor executes.
+    let ordered = targets().iter().filter(|(name, _)| load_target(name).unwrap().hbm.ordered);
+    assert_eq!(ordered.map(|(name, _)| *name).collect::<Vec<_>>(), ["amx", "x86"]);
 }

@@ -159,12 +159,15 @@ class Accelerator:
         self.state: list[Constant] = []
         self.data_model: list[DataModel] = []
         self.instructions: list[Instruction] = []
-        self._hbm: tuple[str, int | str] = ("d0", _HBM_SIZE)
+        self._hbm: tuple[str, int | str, bool] = ("d0", _HBM_SIZE, False)
         created.append(self)
 
-    def set_hbm(self, name: str, size: int | str) -> None:
-        """Main memory; the size is in bytes, or has a unit as in ``"1MB"`` (powers of two)."""
-        self._hbm = (name, size)
+    def set_hbm(self, name: str, size: int | str, ordered: bool = False) -> None:
+        """Main memory; the size is in bytes, or has a unit as in ``"1MB"`` (powers of two).
+
+        ``ordered`` says that loads see every earlier store without a fence.
+        """
+        self._hbm = (name, size, ordered)
 
     def add_data_model(
         self,
@@ -202,8 +205,8 @@ class Accelerator:
 
     def raw_taidl(self) -> str:
         """The text form of what was said, without what follows from it."""
-        name, size = self._hbm
-        lines = [f"isa {_name(self.name)}", "", f"hbm {_name(name)}: {size}"]
+        name, size, ordered = self._hbm
+        lines = [f"isa {_name(self.name)}", "", f"hbm {_name(name)}: {size}{' ordered' if ordered else ''}"]
         lines += [f"const {_name(c.const_name)} = {c.value}" for c in self.constants]
         lines += [f"register {_name(c.const_name)} = {c.value}" for c in self.state]
         for buffer in self.data_model:

@@ -89,7 +89,7 @@ fn isa(cases: &[Case]) -> Isa {
     });
     Isa {
         name: "elementwise".into(),
-        hbm: Hbm { name: "d0".into(), size: 1 << 20, align: 1 },
+        hbm: Hbm { name: "d0".into(), size: 1 << 20, align: 1, ordered: false },
         buffers: buffers.collect(),
         instrs: cases.iter().enumerate().map(instr).collect(),
         ..Isa::default()

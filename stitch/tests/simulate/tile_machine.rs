@@ -159,7 +159,7 @@ pub(crate) fn isa() -> Isa {
     });
     Isa {
         name: "tile machine".into(),
-        hbm: Hbm { name: "d0".into(), size: 1 << 40, align: 1 },
+        hbm: Hbm { name: "d0".into(), size: 1 << 40, align: 1, ordered: false },
         buffers: vec![buffer("spad", 1024, S8), buffer("acc", 256, S32)],
         instrs: vec![load, product(false), product(true), store, store_saturated],
         ..Isa::default()

@@ -8,7 +8,7 @@ use act_isa::{
 };
 
 pub(super) fn isa(buffers: Vec<Buffer>, instrs: Vec<Instr>) -> Isa {
-    let hbm = Hbm { name: "d0".into(), size: 1 << 20, align: 1 };
+    let hbm = Hbm { name: "d0".into(), size: 1 << 20, align: 1, ordered: false };
     Isa { name: "test".into(), hbm, buffers, instrs, ..Isa::default() }
 }
 
