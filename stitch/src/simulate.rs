@@ -3,6 +3,7 @@
 
 mod address;
 mod byte_dot;
+mod check;
 mod code;
 mod contraction;
 mod counters;
@@ -33,6 +34,7 @@ use crate::stitched::syntax::AsmTextError;
 use crate::stitched::{Interface, StitchedError, StitchedModule};
 use act_isa::oracle::Counters;
 use act_isa::{InstantiateError, Isa, Position};
+use check::Violation;
 use float_mode::FlushDenormals;
 use invocation::{Invocation, MachinePlan};
 use kernel::Kernel;
@@ -153,12 +155,12 @@ impl Executable {
         let session = Session::new();
         let kernel = Kernel::read(isa, &session.parse(module.text())?)?;
         let placement = place::place(isa, &kernel)?;
-        let mut fault = placement.fault.clone();
+        let mut violation = placement.violation.clone();
         let mut unwritten = 0;
-        if options.strict && fault.is_none() {
+        if options.strict {
             match hazards::hazards(isa, &kernel, &placement) {
                 Ok(bytes) => unwritten = bytes,
-                Err(hazard) => fault = Some(hazard),
+                Err(first) => violation = Some(first),
             }
         }
         let buffers = isa.buffers.iter().zip(&placement.extents).map(|(buffer, extents)| {
@@ -167,14 +169,14 @@ impl Executable {
             if used { act_hlo::Shape::new(buffer.elem, dims).bytes() } else { 0 }
         });
         let buffers = buffers.collect();
-        if let Some((site, check)) = fault {
+        if let Some(Violation { site, number, check }) = violation {
             let text = kernel.sites[site].text.clone();
             let (interface, counters) = (kernel.interface, Counters::default());
             return Ok(Executable {
                 interface,
                 counters,
                 buffers,
-                code: Err(Fault { instr: site, text, check }),
+                code: Err(Fault { instr: site, number, text, check }),
             });
         }
         let layouts = layout::layouts(isa, &placement.extents);

@@ -12,6 +12,9 @@ use act_hlo::ElemType;
 /// Groups of the right operand that stay in registers; more of them are packed in memory.
 const GROUPS_IN_REGISTERS: u64 = 8;
 
+/// Registers of a packed operand that are moved without a loop.
+const FEW_CHUNKS: u64 = 16;
+
 /// How the operands are combined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteDot {
@@ -119,11 +122,34 @@ impl Tensors<'_> {
         if let Some(last) = padded.last_mut() {
             *last = kind.groups() * kind.group;
         }
-        let copy = self.temporary(elem, &padded);
-        let rows = Memory { strides: permuted(&copy.strides, order), ..copy };
-        // As many bytes at once as a register and a row hold.
-        let chunk =
-            if contiguous && kind.group == 4 { (kind.depth & kind.depth.wrapping_neg()).min(64) } else { 1 };
+        let place = |memory: Memory| Memory { strides: permuted(&memory.strides, order), ..memory };
+        let (to, from) = self.packed(elem, &padded);
+        let (to, rows) = (place(to), place(from));
+        let change = |this: &mut Self, value: Value, chunk: u64| {
+            if !kind.is_shifted() {
+                return scalar::convert(&mut this.code, source.elem, elem, value, chunk);
+            }
+            let ty = scalar::lanes_of("i8", chunk);
+            let top = scalar::constant(&mut this.code, ElemType::U8, &[0x80], chunk)?;
+            Ok(this.code.op(format_args!("arith.xori {value}, {top} : {ty}")))
+        };
+        let total: u64 = ordered.iter().product();
+        let chunk = largest_chunk(total);
+        if kind.group == 4
+            && padded == ordered
+            && is_dense(source, dims, order)
+            && total <= FEW_CHUNKS * chunk
+        {
+            // All of it lies side by side.
+            for at in (0..total).step_by(chunk as usize) {
+                let offset = Index::constant(at as i64);
+                let value = self.load_at(source, &offset, source.elem, chunk)?;
+                let value = change(self, value, chunk)?;
+                self.store_at(&to, &offset, elem, value, chunk)?;
+            }
+            return Ok(ByteRows { kind, rows });
+        }
+        let chunk = if contiguous && kind.group == 4 { largest_chunk(kind.depth) } else { 1 };
         let mut steps = ordered;
         if let Some(last) = steps.last_mut() {
             *last /= chunk;
@@ -133,15 +159,9 @@ impl Tensors<'_> {
             at[contracted] = Index::constant(0).plus(chunk as i64, &at[contracted]);
             let offset = Self::offset(source, &at);
             let value = this.load_at(source, &offset, source.elem, chunk)?;
-            let value = if kind.is_shifted() {
-                let ty = scalar::lanes_of("i8", chunk);
-                let top = scalar::constant(&mut this.code, ElemType::U8, &[0x80], chunk)?;
-                this.code.op(format_args!("arith.xori {value}, {top} : {ty}"))
-            } else {
-                scalar::convert(&mut this.code, source.elem, elem, value, chunk)?
-            };
-            let offset = Self::offset(&rows, &at);
-            this.store_at(&rows, &offset, elem, value, chunk)
+            let value = change(this, value, chunk)?;
+            let offset = Self::offset(&to, &at);
+            this.store_at(&to, &offset, elem, value, chunk)
         })?;
         // What lies behind the last row element meets zeros of the right operand.
         Ok(ByteRows { kind, rows })
@@ -211,40 +231,41 @@ impl Tensors<'_> {
     ) -> Result<Value> {
         let rhs = &plan.rhs;
         let (elem, bits) = if kind.group == 4 { (rhs.elem, 8) } else { (ElemType::S16, 16) };
-        let mut rows = Vec::new();
-        for k in 0..kind.group {
-            rows.push(if k < left {
-                let inner = [Index::constant(k as i64).plus(1, first)];
-                let offset = Self::offset(rhs, &plan.rhs_index(at, &inner));
-                let row = self.load_at(rhs, &offset, rhs.elem, kind.lanes)?;
-                scalar::convert(&mut self.code, rhs.elem, elem, row, kind.lanes)?
-            } else {
-                scalar::constant(&mut self.code, elem, &[], kind.lanes)?
-            });
+        let all = kind.lanes * kind.group;
+        let step = rhs.strides[plan.dims.rhs_contracting[0]];
+        let mut parts = Vec::new();
+        if left >= kind.group && step == kind.lanes as i64 {
+            // The rows lie side by side.
+            let offset = Self::offset(rhs, &plan.rhs_index(at, std::slice::from_ref(first)));
+            let rows = self.load_at(rhs, &offset, rhs.elem, all)?;
+            parts.push(scalar::convert(&mut self.code, rhs.elem, elem, rows, all)?);
+        } else {
+            for k in 0..kind.group {
+                parts.push(if k < left {
+                    let inner = [Index::constant(k as i64).plus(1, first)];
+                    let offset = Self::offset(rhs, &plan.rhs_index(at, &inner));
+                    let row = self.load_at(rhs, &offset, rhs.elem, kind.lanes)?;
+                    scalar::convert(&mut self.code, rhs.elem, elem, row, kind.lanes)?
+                } else {
+                    scalar::constant(&mut self.code, elem, &[], kind.lanes)?
+                });
+            }
         }
-        // Interleave units of one row, then of two.
-        let mut unit = 1;
-        let mut length = kind.lanes;
-        while rows.len() > 1 {
+        // Row after row in one register.
+        let mut length = all / parts.len() as u64;
+        while parts.len() > 1 {
             let ty = format!("vector<{length}xi{bits}>");
-            let mask: Vec<String> = (0..2 * length)
-                .map(|to| {
-                    let (pair, within) = (to / (2 * unit), to % (2 * unit));
-                    let from = if within < unit { 0 } else { length };
-                    (from + pair * unit + within % unit).to_string()
-                })
-                .collect();
-            let mask = mask.join(", ");
-            rows = rows
-                .chunks(2)
-                .map(|pair| {
-                    self.code.op(format_args!("llvm.shufflevector {}, {} [{mask}] : {ty}", pair[0], pair[1]))
-                })
-                .collect();
-            unit *= 2;
+            let mask = join(0..2 * length);
+            let pair = |pair: &[Value]| {
+                self.code.op(format_args!("llvm.shufflevector {}, {} [{mask}] : {ty}", pair[0], pair[1]))
+            };
+            parts = parts.chunks(2).map(pair).collect();
             length *= 2;
         }
-        Ok(rows[0])
+        // Then column after column.
+        let mask = join((0..all).map(|to| to % kind.group * kind.lanes + to / kind.group));
+        let (rows, ty) = (parts[0], format!("vector<{all}xi{bits}>"));
+        Ok(self.code.op(format_args!("llvm.shufflevector {rows}, {rows} [{mask}] : {ty}")))
     }
 
     /// `height` rows of the result for one chunk of columns.
@@ -258,11 +279,16 @@ impl Tensors<'_> {
     ) -> Result<()> {
         let kind = rows.kind;
         let (sums_ty, grouped) = (kind.sums(), kind.grouped());
-        let mut init = scalar::constant(&mut self.code, plan.wide, &[], kind.lanes)?;
-        if let Some(excess) = columns.excess {
-            init = self.code.op(format_args!("arith.subi {init}, {excess} : {sums_ty}"));
+        let zero = scalar::constant(&mut self.code, plan.wide, &[], kind.lanes)?;
+        let mut init = Vec::with_capacity(height as usize);
+        for r in 0..height {
+            // Sums that wrap may begin with what they are added to.
+            let old = self.addend_row(plan, at, r as i64, kind.lanes)?.unwrap_or(zero);
+            init.push(match columns.excess {
+                Some(excess) => self.code.op(format_args!("arith.subi {old}, {excess} : {sums_ty}")),
+                None => old,
+            });
         }
-        let init = vec![init; height as usize];
         let step = |this: &mut Self, g: &Index, right: Value, sums: &[Value]| {
             let mut next = Vec::with_capacity(sums.len());
             for (r, &sum) in sums.iter().enumerate() {
@@ -294,8 +320,27 @@ impl Tensors<'_> {
             }
         };
         for (r, &sum) in sums.iter().enumerate() {
-            self.finish_row(plan, at, r as i64, sum, kind.lanes)?;
+            self.store_row(plan, at, r as i64, sum, kind.lanes)?;
         }
         Ok(())
     }
+}
+
+/// As many bytes at once as a register holds and `bytes` is a multiple of.
+fn largest_chunk(bytes: u64) -> u64 {
+    (bytes & bytes.wrapping_neg()).clamp(1, 64)
+}
+
+/// Whether bytes of these dimensions lie side by side in the given order.
+fn is_dense(memory: &Memory, dims: &[u64], order: &[usize]) -> bool {
+    let mut step = 1;
+    order.iter().rev().all(|&d| {
+        let here = dims[d] == 1 || memory.strides[d] == step;
+        step *= dims[d] as i64;
+        here
+    })
+}
+
+fn join(numbers: impl Iterator<Item = u64>) -> String {
+    numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(", ")
 }

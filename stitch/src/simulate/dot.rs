@@ -124,7 +124,7 @@ impl Tensors<'_> {
         let (columns_outer, columns) = split_last(size(rhs_dims, &rhs_free));
         let wide_registers = self.shared.vectors >= VectorLevel::Avx512;
         // Accumulators that fit in registers beside a row of the right operand.
-        let (height, row_bytes) = if wide_registers { (8, 128) } else { (4, 64) };
+        let (mut height, row_bytes) = if wide_registers { (8, 128) } else { (4, 64) };
         if lhs.elem != wide && wide.is_float() && columns > 1 {
             // Every element of the left operand is used for many columns.
             lhs = self.widened(&lhs, wide, lhs_dims, &lhs_order)?;
@@ -147,6 +147,10 @@ impl Tensors<'_> {
             Some(bytes) => Some(self.byte_rows(bytes, &plan, lhs_dims, &lhs_order)?),
             None => None,
         };
+        if bytes.is_some() && wide_registers {
+            // A row of sums is one register.
+            height = 16;
+        }
         let lanes = bytes.as_ref().map_or((row_bytes / wide.bytes()).min(columns), |b| b.kind.lanes);
         let plan = &plan;
         self.nest(&size(lhs_dims, &dims.lhs_batch), |this, batch| {
@@ -231,17 +235,38 @@ impl Tensors<'_> {
         sum: Value,
         width: u64,
     ) -> Result<()> {
-        let index = plan.out_index(at, row);
         let mut value = round_to(&mut self.code, plan.elem, sum, width);
-        if let Some(addend) = &plan.addend {
-            let offset = Self::offset(addend, &index);
-            let old = self.load_at(addend, &offset, plan.elem, width)?;
+        if let Some(old) = self.addend_row(plan, at, row, width)? {
             let ty = lanes_of(register_type(plan.elem)?, width);
             let add = if plan.elem.is_float() { "addf" } else { "addi" };
             let added = self.code.op(format_args!("arith.{add} {old}, {value} : {ty}"));
             value = round_to(&mut self.code, plan.elem, added, width);
         }
-        let offset = Self::offset(&plan.out, &index);
+        self.store_row(plan, at, row, value, width)
+    }
+
+    /// A row of the addend, if there is one.
+    pub(crate) fn addend_row(
+        &mut self,
+        plan: &Dot,
+        at: &At<'_>,
+        row: i64,
+        width: u64,
+    ) -> Result<Option<Value>> {
+        let Some(addend) = &plan.addend else { return Ok(None) };
+        let offset = Self::offset(addend, &plan.out_index(at, row));
+        self.load_at(addend, &offset, plan.elem, width).map(Some)
+    }
+
+    pub(crate) fn store_row(
+        &mut self,
+        plan: &Dot,
+        at: &At<'_>,
+        row: i64,
+        value: Value,
+        width: u64,
+    ) -> Result<()> {
+        let offset = Self::offset(&plan.out, &plan.out_index(at, row));
         self.store_at(&plan.out, &offset, plan.elem, value, width)
     }
 }

@@ -1,35 +1,39 @@
 //! Strict mode: steps through a kernel once, without computing, and looks at every byte: reads of bytes that nothing
-//! wrote, loads of bytes that an instruction stored since the last fence, results that stay unwritten. Addresses do not
-//! depend on data, so one look holds for every run.
+//! wrote, loads of bytes that an instruction stored since the last fence, results that stay unwritten; and at every other
+//! rule in the order of execution. Addresses do not depend on data, so one look holds for every run.
 
 use super::address;
+use super::check::{Checker, Violation};
 use super::fault::Check;
 use super::kernel::{Item, Kernel, Kind};
-use super::place::{Place, Placement, Region, Start};
+use super::place::{Place, Placement, Region};
 use act_hlo::Shape;
-use act_isa::{Isa, Position};
+use act_isa::Isa;
 
-/// The first hazard in the order of execution (site and check), or the bytes of the results that nothing writes.
-pub(crate) fn hazards(isa: &Isa, kernel: &Kernel, placement: &Placement) -> Result<u64, (usize, Check)> {
+/// What fails first in the order of execution, or the bytes of the results that nothing writes.
+pub(crate) fn hazards(isa: &Isa, kernel: &Kernel, placement: &Placement) -> Result<u64, Violation> {
     let (operands, results) = (kernel.interface.operands.len(), kernel.interface.results.len());
     let segment = |k: usize| {
         let known = !kernel.is_writable(k);
-        Bytes { known: vec![known; kernel.segment_bytes(k) as usize], stored: Vec::new(), fresh: Vec::new() }
+        Bytes { known: vec![known; kernel.segment_bytes(k) as usize], ..Bytes::default() }
     };
     let buffer = |b: &act_isa::Buffer| {
         let shape = Shape::new(b.elem, [b.access.as_slice(), b.unit.as_slice()].concat());
         Bytes { known: vec![b.init.is_some(); shape.bytes() as usize], ..Bytes::default() }
     };
+    let registers = isa.register_values();
+    let checker = Checker { isa, kernel, registers: &registers, sites: &placement.sites };
     let mut shadow = Shadow {
-        isa,
-        kernel,
-        placement,
-        registers: isa.register_values(),
-        segments: (0..operands + results + 2).map(segment).collect(),
-        buffers: isa.buffers.iter().map(buffer).collect(),
+        checker,
+        proved: (0..kernel.sites.len()).map(|site| checker.proves(site)).collect(),
+        memories: Memories {
+            segments: (0..operands + results + 2).map(segment).collect(),
+            buffers: isa.buffers.iter().map(buffer).collect(),
+        },
+        executed: 0,
     };
     shadow.items(&kernel.body, &mut vec![0; kernel.trips.len()])?;
-    let results = &shadow.segments[operands..operands + results];
+    let results = &shadow.memories.segments[operands..operands + results];
     Ok(results.iter().flat_map(|segment| &segment.known).filter(|known| !**known).count() as u64)
 }
 
@@ -39,39 +43,51 @@ struct Bytes {
     known: Vec<bool>,
     /// Stored by an instruction since the last fence; empty until one is.
     stored: Vec<bool>,
-    /// Where `stored` is set.
-    fresh: Vec<std::ops::Range<usize>>,
+    /// Where `stored` is set, and by which instruction, in the order of execution.
+    fresh: Vec<(std::ops::Range<usize>, u64)>,
 }
 
-struct Shadow<'a> {
-    isa: &'a Isa,
-    kernel: &'a Kernel,
-    placement: &'a Placement,
-    registers: Vec<i64>,
+impl Bytes {
+    /// The instruction that stored the byte at `at`, which waits for a fence.
+    fn stored_by(&self, at: usize) -> u64 {
+        self.fresh.iter().rev().find(|(range, _)| range.contains(&at)).map_or(0, |(_, number)| *number)
+    }
+}
+
+struct Memories {
     segments: Vec<Bytes>,
     buffers: Vec<Bytes>,
 }
 
-enum Hazard {
-    Unwritten(usize),
-    Unfenced(usize),
+struct Shadow<'a> {
+    checker: Checker<'a>,
+    /// By site: its rules hold in every iteration, hazards aside.
+    proved: Vec<bool>,
+    memories: Memories,
+    /// Instructions and host copies so far.
+    executed: u64,
 }
 
 impl Shadow<'_> {
-    fn items(&mut self, items: &[Item], variables: &mut [i64]) -> Result<(), (usize, Check)> {
+    fn items(&mut self, items: &[Item], variables: &mut [i64]) -> Result<(), Violation> {
         for item in items {
             match item {
                 Item::Loop(inner) => {
                     let iv = inner.iv.0 as usize;
-                    for step in 0..self.kernel.trips[iv] {
+                    for step in 0..self.checker.kernel.trips[iv] {
                         variables[iv] = step as i64;
                         self.items(&inner.body, variables)?;
                     }
                 }
-                Item::Site(site) => self.site(*site, variables).map_err(|check| (*site, check))?,
+                Item::Site(site) => {
+                    let number = self.executed;
+                    let done = self.site(*site, variables);
+                    done.map_err(|check| Violation { site: *site, number, check })?;
+                    self.executed += 1;
+                }
                 Item::Fence => {
-                    for segment in &mut self.segments {
-                        for range in std::mem::take(&mut segment.fresh) {
+                    for segment in &mut self.memories.segments {
+                        for (range, _) in std::mem::take(&mut segment.fresh) {
                             segment.stored[range].fill(false);
                         }
                     }
@@ -82,55 +98,68 @@ impl Shadow<'_> {
     }
 
     fn site(&mut self, site: usize, variables: &[i64]) -> Result<(), Check> {
-        let placement = self.placement;
-        // The host reads what instructions stored only after they are done, and instructions begin after its copies.
-        let instr = matches!(self.kernel.sites[site].kind, Kind::Instr { .. });
-        for place in placement.sites[site].places.iter().filter(|place| !place.write) {
-            let mut hazard = None;
-            self.visit(site, place, variables, |bytes, range, main| {
-                if hazard.is_none() {
-                    let unwritten = bytes.known[range.clone()].iter().position(|known| !known);
-                    hazard = unwritten.map(|at| Hazard::Unwritten(range.start + at));
-                }
-                if hazard.is_none() && main && instr && !bytes.stored.is_empty() {
-                    let unfenced = bytes.stored[range.clone()].iter().position(|stored| *stored);
-                    hazard = unfenced.map(|at| Hazard::Unfenced(range.start + at));
-                }
-            });
-            if let Some(hazard) = hazard {
-                return Err(self.check(place, &hazard));
-            }
+        let Shadow { checker, ref proved, ref mut memories, executed } = *self;
+        let places = &checker.sites[site].places;
+        let violated = if proved[site] {
+            let mut reads = places.iter().filter(|place| !place.write);
+            reads.find_map(|place| memories.hazard(&checker, site, place, variables))
+        } else {
+            checker.violated(site, variables, &mut |place| memories.hazard(&checker, site, place, variables))
+        };
+        if let Some(check) = violated {
+            return Err(check);
         }
-        for place in placement.sites[site].places.iter().filter(|place| place.write) {
-            self.visit(site, place, variables, |bytes, range, main| {
+        // What the host writes is complete before it goes on.
+        let waits = !checker.isa.hbm.ordered && matches!(checker.kernel.sites[site].kind, Kind::Instr { .. });
+        for place in places.iter().filter(|place| place.write) {
+            memories.visit(&checker, site, place, variables, |bytes, range, main| {
                 bytes.known[range.clone()].fill(true);
-                if main && instr {
-                    if bytes.stored.is_empty() {
-                        bytes.stored = vec![false; bytes.known.len()];
-                    }
+                if main && waits {
+                    bytes.stored.resize(bytes.known.len(), false);
                     bytes.stored[range.clone()].fill(true);
-                    bytes.fresh.push(range);
+                    bytes.fresh.push((range, executed));
                 }
             });
         }
         Ok(())
     }
+}
 
-    fn check(&self, place: &Place, hazard: &Hazard) -> Check {
-        let slice: Position = place.position;
-        let memory = match &place.region {
-            Region::OnChip { buffer, .. } => self.isa.buffers[*buffer].name.clone(),
-            Region::Hbm { segment, .. } => self.kernel.segment_name(*segment),
-        };
-        match *hazard {
-            Hazard::Unwritten(at) => Check::Written { slice, memory, offset: at as u64 },
-            Hazard::Unfenced(at) => Check::Fenced { slice, segment: memory, offset: at as u64 },
+impl Memories {
+    /// What is wrong with reading a slice that lies within its memory.
+    fn hazard(
+        &mut self,
+        checker: &Checker<'_>,
+        site: usize,
+        place: &Place,
+        variables: &[i64],
+    ) -> Option<Check> {
+        let slice = place.position;
+        let mut unwritten = None;
+        let mut unfenced = None;
+        self.visit(checker, site, place, variables, |bytes, range, main| {
+            if unwritten.is_none() {
+                let at = bytes.known[range.clone()].iter().position(|known| !known);
+                unwritten = at.map(|at| range.start + at);
+            }
+            if unfenced.is_none() && main && !bytes.stored.is_empty() {
+                let at = bytes.stored[range.clone()].iter().position(|stored| *stored);
+                unfenced = at.map(|at| (range.start + at, bytes.stored_by(range.start + at)));
+            }
+        });
+        if let Some(offset) = unwritten {
+            let memory = checker.memory_name(place);
+            return Some(Check::Written { slice, memory, offset: offset as u64 });
         }
+        let (offset, store) = unfenced?;
+        let segment = checker.memory_name(place);
+        Some(Check::Fenced { slice, segment, offset: offset as u64, store })
     }
 
     /// Visits every contiguous run of a slice that was checked to lie within its memory. The flag says main memory.
     fn visit(
         &mut self,
+        checker: &Checker<'_>,
         site: usize,
         place: &Place,
         variables: &[i64],
@@ -143,31 +172,19 @@ impl Shadow<'_> {
                 for_each_run(start, dims, *width, |range| visit(bytes, range, true));
             }
             Region::OnChip { buffer, start, len } => {
-                let b = &self.isa.buffers[*buffer];
+                let b = &checker.isa.buffers[*buffer];
                 let shape = Shape::new(b.elem, [b.access.as_slice(), b.unit.as_slice()].concat());
                 let width = b.elem.bytes() as i64;
                 let strides: Vec<i64> = shape.row_major_strides().iter().map(|&s| s as i64 * width).collect();
                 let mut at = 0;
                 for (start, stride) in start.iter().zip(&strides) {
-                    let Some(start) = self.start(site, start, variables) else { return };
+                    let Some(start) = checker.start_at(site, start, variables) else { return };
                     at += start * stride;
                 }
                 let lens = len.iter().copied().chain(b.unit.iter().map(|&u| u as i64));
                 let dims: Vec<(i64, i64)> = lens.zip(strides).collect();
                 let bytes = &mut self.buffers[*buffer];
                 for_each_run(at, &dims, width, |range| visit(bytes, range, false));
-            }
-        }
-    }
-
-    fn start(&self, site: usize, start: &Start, variables: &[i64]) -> Option<i64> {
-        match start {
-            Start::Affine(start) => address::at(start, variables),
-            Start::Varying(e) => {
-                let (alpha, beta) = (&self.placement.sites[site].alpha, &self.kernel.sites[site].beta);
-                let attributes = address::Attributes { alpha, registers: &self.registers, beta };
-                let values = attributes.beta_at(variables);
-                e.eval(attributes.env(&values)).ok()
             }
         }
     }

@@ -130,7 +130,7 @@ pub(crate) unsafe extern "C" fn parallel(words: *mut u64, number: u64, variables
 unsafe fn copy_part(part: &LiveIn, plan: &MachinePlan, owner: *const u64, machine: &mut Machine) {
     let layout = &plan.layouts[part.buffer];
     // SAFETY: the words of the buffers follow those of the segments.
-    let from = unsafe { *owner.add(2 + plan.segments + part.buffer) } as *const u8;
+    let from = unsafe { *owner.add(word::BEFORE + plan.segments + part.buffer) } as *const u8;
     let to = machine.buffer(part.buffer);
     let unit = layout.dims[part.dims.len()..].iter().map(|&d| (0, d));
     let dims: Vec<(u64, u64)> = part.dims.iter().copied().chain(unit).collect();

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
         lengths: Vec<i64>,
         from_strides: Vec<i64>,
         to_strides: Vec<i64>,
+        /// Both sides lie in one segment: all is read before anything is written.
+        staged: bool,
     },
 }
 
@@ -97,11 +99,12 @@ impl Kernel {
         operands.iter().chain(results).chain(&behind).nth(segment).copied().unwrap_or(0)
     }
 
+    /// As assembly spells it.
     pub(crate) fn segment_name(&self, segment: usize) -> String {
         let (operands, results) = (self.interface.operands.len(), self.interface.results.len());
         match segment {
-            k if k < operands => format!("operand {k}"),
-            k if k < operands + results => format!("result {}", k - operands),
+            k if k < operands => format!("operand{k}"),
+            k if k < operands + results => format!("result{}", k - operands),
             k if k == operands + results => "scratch".to_owned(),
             _ => "consts".to_owned(),
         }
@@ -112,6 +115,37 @@ impl Kernel {
         let mut counts = vec![0; self.sites.len()];
         self.count(&self.body, 1, &mut counts);
         counts
+    }
+
+    /// How many sites are executed before the one at `site`, in the iteration that the loop variables give.
+    pub(crate) fn executed_before(&self, site: usize, variables: &[i64]) -> u64 {
+        self.before(&self.body, site, variables).unwrap_or_else(|all| all)
+    }
+
+    /// Executions before the site, where it is among the items, else those of all items.
+    fn before(&self, items: &[Item], site: usize, variables: &[i64]) -> Result<u64, u64> {
+        let mut sum = 0u64;
+        for item in items {
+            match item {
+                Item::Site(at) if *at == site => return Ok(sum),
+                Item::Site(_) => sum = sum.saturating_add(1),
+                Item::Loop(inner) => {
+                    let iv = inner.iv.0 as usize;
+                    match self.before(&inner.body, site, variables) {
+                        Ok(within) => {
+                            // The iterations before take as many each as one that ends.
+                            let whole = self.before(&inner.body, self.sites.len(), variables);
+                            let done = u64::try_from(variables[iv]).unwrap_or(0);
+                            let whole = whole.unwrap_or_else(|all| all).saturating_mul(done);
+                            return Ok(sum.saturating_add(whole).saturating_add(within));
+                        }
+                        Err(whole) => sum = sum.saturating_add(whole.saturating_mul(self.trips[iv])),
+                    }
+                }
+                Item::Fence => {}
+            }
+        }
+        Err(sum)
     }
 
     fn count(&self, items: &[Item], times: u64, counts: &mut [u64]) {
@@ -256,7 +290,8 @@ impl Reader<'_> {
         if !usable {
             return Err(TextError::HostCopy.into());
         }
-        let kind = Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides };
+        let staged = beta[0].segment == beta[1].segment;
+        let kind = Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides, staged };
         Ok(self.site(HOST_COPY.to_owned(), kind, beta))
     }
 

@@ -5,12 +5,12 @@
 use super::LowerError;
 use super::address;
 use super::code::{Code, Value};
-use super::host_copy::host_copy;
+use super::host_copy::HostCopy;
 use super::independence::Parallel;
 use super::kernel::{Item, Kernel, Kind, Loop};
 use super::layout::BufferLayout;
 use super::machine::word;
-use super::native::{self, Scopes, Source};
+use super::native::{self, Scopes, Source, Workspace};
 use super::place::{Placement, Region, Start};
 use super::tensor::Shared;
 use act_isa::{Affine, Expr, Isa, LoopId};
@@ -48,6 +48,8 @@ pub(crate) fn lower(
     let scopes =
         Scopes { hbm: shared.scope(), buffers: isa.buffers.iter().map(|_| shared.scope()).collect() };
     let (mut names, mut functions) = (BTreeMap::new(), String::new());
+    let mut calls: BTreeMap<&Kind, usize> = BTreeMap::new();
+    kernel.sites.iter().for_each(|site| *calls.entry(&site.kind).or_default() += 1);
     let mut callees = Vec::with_capacity(kernel.sites.len());
     for (site, located) in kernel.sites.iter().zip(&placement.sites) {
         let number = names.len();
@@ -59,10 +61,17 @@ pub(crate) fn lower(
                     let instr = isa.instr(*op);
                     let places = &located.places;
                     let source = Source { isa, instr, alpha, places, layouts, scopes: &scopes };
-                    native::instruction(&source, &name, &mut shared)?
+                    let function = native::instruction(&source, &name, &mut shared)?;
+                    native::inlined(function, calls[&site.kind])
                 }
-                Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides } => {
-                    host_copy(&name, *elem_bytes, lengths, from_strides, to_strides)
+                Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides, staged } => {
+                    let copy = HostCopy { elem_bytes: *elem_bytes, lengths, from_strides, to_strides };
+                    if *staged {
+                        shared.workspace = shared.workspace.max(copy.bytes());
+                        copy.staged(&name)
+                    } else {
+                        copy.direct(&name)
+                    }
                 }
             });
         }
@@ -107,7 +116,7 @@ struct Function {
     machine: Value,
     /// Where a parallel loop finds the variables of the loops around it.
     variables: Value,
-    workspace: Value,
+    workspace: Workspace,
     segments: Vec<Value>,
     buffers: Vec<Value>,
     /// Values of the loop variables in scope.
@@ -124,7 +133,7 @@ impl Nest<'_> {
         };
         let interface = &self.kernel.interface;
         let segment_count = interface.operands.len() + interface.results.len() + 2;
-        let workspace = word(word::WORKSPACE);
+        let workspace = Workspace { base: word(word::WORKSPACE), packed: word(word::PACKED) };
         let segments: Vec<Value> = (0..segment_count).map(|k| word(word::POINTERS + 8 * k as i64)).collect();
         let behind = word::POINTERS + 8 * segment_count as i64;
         let buffers = (0..self.layouts.len()).map(|k| word(behind + 8 * k as i64)).collect();
@@ -205,7 +214,7 @@ impl Nest<'_> {
 
     fn site(&self, function: &mut Function, site: usize) {
         let places = &self.placement.sites[site].places;
-        let mut arguments = vec![function.workspace];
+        let mut arguments = vec![function.workspace.base, function.workspace.packed];
         for place in places {
             arguments.push(match &place.region {
                 Region::Hbm { segment, start, .. } => {

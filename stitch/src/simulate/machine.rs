@@ -9,8 +9,11 @@ pub(crate) mod word {
     pub(crate) const INVOCATION: usize = 0;
     /// Pointer to the temporaries of instructions.
     pub(crate) const WORKSPACE: i64 = 8;
-    /// Pointers to the segments, then to the on-chip buffers.
-    pub(crate) const POINTERS: i64 = 16;
+    /// The same pointer, to load by what was packed: see `native::Workspace`.
+    pub(crate) const PACKED: i64 = 16;
+    /// Words before the pointers to the segments, which those to the on-chip buffers follow.
+    pub(crate) const BEFORE: usize = 3;
+    pub(crate) const POINTERS: i64 = 8 * BEFORE as i64;
 }
 
 /// What buffers hold before a run: as s8 -91, as bf16 and f32 a small negative number, hardly ever a right answer.
@@ -52,8 +55,8 @@ impl Machine {
     pub(crate) fn new(layouts: &[BufferLayout], workspace: u64, segments: usize) -> Machine {
         let mut blocks: Vec<Block> = layouts.iter().map(|layout| Block::poisoned(layout.bytes)).collect();
         let mut workspace = Block::poisoned(workspace);
-        let mut words = vec![0, workspace.pointer() as u64];
-        words.resize(2 + segments, 0);
+        let mut words = vec![0, workspace.pointer() as u64, workspace.pointer() as u64];
+        words.resize(word::BEFORE + segments, 0);
         words.extend(blocks.iter_mut().map(|block| block.pointer() as u64));
         Machine { words, blocks, _workspace: workspace }
     }
@@ -76,7 +79,7 @@ impl Machine {
     /// Sets what belongs to an invocation.
     pub(crate) fn attach(&mut self, invocation: u64, segments: &[u64]) {
         self.words[word::INVOCATION] = invocation;
-        self.words[2..2 + segments.len()].copy_from_slice(segments);
+        self.words[word::BEFORE..][..segments.len()].copy_from_slice(segments);
     }
 
     pub(crate) fn pointer(&mut self) -> *mut u64 {

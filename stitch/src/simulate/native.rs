@@ -21,6 +21,21 @@ pub(crate) struct Scopes {
 /// Internal to the module and free to be inlined. Denormals are zeros, as the run sets the processor.
 pub(crate) const INTERNAL: &str = "llvm.linkage = #llvm.linkage<internal>, \
      passthrough = [[\"denormal-fp-math\", \"preserve-sign,preserve-sign\"]]";
+/// The same, inlined whatever it costs.
+const INLINED: &str = "llvm.linkage = #llvm.linkage<internal>, \
+     passthrough = [\"alwaysinline\", [\"denormal-fp-math\", \"preserve-sign,preserve-sign\"]]";
+
+/// Lines of MLIR up to which a straight-line function is inlined, over all places that call it.
+const MOST_INLINED_LINES: usize = 1 << 13;
+
+/// The temporaries of an instruction, by two pointers of which LLVM does not know that they are equal. What is packed
+/// only to be loaded again element by element goes through the second one: to take the elements out of the register that
+/// was stored would need many shuffles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Workspace {
+    pub(crate) base: Value,
+    pub(crate) packed: Value,
+}
 
 /// What a native function is made from.
 pub(crate) struct Source<'a> {
@@ -33,7 +48,7 @@ pub(crate) struct Source<'a> {
     pub(crate) scopes: &'a Scopes,
 }
 
-/// The text of `@name(workspace, pointer to every input, pointer to every output)`.
+/// The text of `@name(workspace, the same again, pointer to every input, pointer to every output)`.
 ///
 /// # Errors
 /// An instruction without meaning at this alpha, or one that the simulator has no code for.
@@ -74,13 +89,24 @@ pub(crate) fn instruction(
     Ok(close_function(tensors.code))
 }
 
-/// Opens `@name(workspace, pointers..)`.
-pub(crate) fn open_function(code: &mut Code, name: &str, pointers: usize) -> (Value, Vec<Value>) {
-    let workspace = code.name();
+/// Opens `@name(workspace, the same again, pointers..)`.
+pub(crate) fn open_function(code: &mut Code, name: &str, pointers: usize) -> (Workspace, Vec<Value>) {
+    let workspace = Workspace { base: code.name(), packed: code.name() };
     let pointers: Vec<Value> = (0..pointers).map(|_| code.name()).collect();
     let rest: String = pointers.iter().map(|p| format!(", {p}: !llvm.ptr")).collect();
-    code.open(format_args!("func.func @{name}({workspace}: !llvm.ptr{rest}) attributes {{{INTERNAL}}}"));
+    let Workspace { base, packed } = workspace;
+    code.open(format_args!(
+        "func.func @{name}({base}: !llvm.ptr, {packed}: !llvm.ptr{rest}) attributes {{{INTERNAL}}}"
+    ));
     (workspace, pointers)
+}
+
+/// The function, to be inlined at its `sites` if it is straight-line code of moderate size: what an enclosing loop leaves
+/// in place, an accumulator for one, then stays in registers.
+pub(crate) fn inlined(function: String, sites: usize) -> String {
+    let straight = !function.contains("scf.for") && !function.contains("scf.if");
+    let small = function.lines().count().saturating_mul(sites) <= MOST_INLINED_LINES;
+    if straight && small { function.replacen(INTERNAL, INLINED, 1) } else { function }
 }
 
 pub(crate) fn close_function(mut code: Code) -> String {

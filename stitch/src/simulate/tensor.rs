@@ -4,6 +4,7 @@
 use super::code::{Code, Value};
 use super::externals::Externals;
 use super::index::{Index, Vars, linear};
+use super::native::Workspace;
 use super::rounding::reduce_precision;
 use super::scalar::{self, Result, Unsupported};
 use super::vectors::VectorLevel;
@@ -66,8 +67,7 @@ pub(crate) struct Tensors<'a> {
     pub(crate) vars: Vars,
     pub(crate) shared: &'a mut Shared,
     pub(crate) graph: &'a Graph,
-    /// Start of the workspace.
-    workspace: Value,
+    workspace: Workspace,
     workspace_used: u64,
     /// Scopes of all memories that this function touches.
     scopes: Vec<Scope>,
@@ -78,7 +78,12 @@ pub(crate) struct Tensors<'a> {
 }
 
 impl<'a> Tensors<'a> {
-    pub(crate) fn new(code: Code, shared: &'a mut Shared, graph: &'a Graph, workspace: Value) -> Tensors<'a> {
+    pub(crate) fn new(
+        code: Code,
+        shared: &'a mut Shared,
+        graph: &'a Graph,
+        workspace: Workspace,
+    ) -> Tensors<'a> {
         Tensors {
             code,
             vars: Vars::default(),
@@ -117,16 +122,23 @@ impl<'a> Tensors<'a> {
 
     /// A dense temporary.
     pub(crate) fn temporary(&mut self, elem: ElemType, dims: &[u64]) -> Memory {
+        self.packed(elem, dims).0
+    }
+
+    /// A dense temporary to store to, and the same to load from in other pieces than were stored.
+    pub(crate) fn packed(&mut self, elem: ElemType, dims: &[u64]) -> (Memory, Memory) {
         let shape = act_hlo::Shape::new(elem, dims);
         let offset = self.workspace_used.next_multiple_of(WORKSPACE_ALIGN);
         self.workspace_used = offset + shape.bytes();
         self.shared.workspace = self.shared.workspace.max(self.workspace_used);
         let offset = self.code.const_i64(offset as i64);
-        let base = self.code.pointer(self.workspace, offset);
+        let Workspace { base, packed } = self.workspace;
+        let (base, packed) = (self.code.pointer(base, offset), self.code.pointer(packed, offset));
         let scope = self.shared.scope();
         self.scopes.push(scope);
         let strides = shape.row_major_strides().iter().map(|&s| (s * elem.bytes()) as i64).collect();
-        Memory { base, elem, strides, scope }
+        let memory = Memory { base, elem, strides, scope };
+        (memory.clone(), Memory { base: packed, ..memory })
     }
 
     /// Attribute text: the access is in `scope` and in none of the others.

@@ -43,7 +43,7 @@ fn values(elem: ElemType, bytes: u64, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn random_alpha(isa: &Isa, instr: &Instr, random: &mut Random) -> Option<Vec<AttrVal>> {
+pub(crate) fn random_alpha(isa: &Isa, instr: &Instr, random: &mut Random) -> Option<Vec<AttrVal>> {
     (0..500).find_map(|_| {
         let one = |a: &AttrDecl| match a.kind {
             AttrKind::Int { min, max } => {
@@ -66,7 +66,7 @@ fn random_alpha(isa: &Isa, instr: &Instr, random: &mut Random) -> Option<Vec<Att
 }
 
 /// How far attribute k may move a slice on chip that starts at it.
-fn room(isa: &Isa, instr: &Instr, alpha: &[AttrVal], k: usize) -> Option<i64> {
+pub(crate) fn room(isa: &Isa, instr: &Instr, alpha: &[AttrVal], k: usize) -> Option<i64> {
     let (ints, registers) = (instr.alpha_env(alpha).ok()?, isa.register_values());
     let env = Env { alpha: &ints, beta: &[], registers: &registers };
     let slices = instr.inputs.iter().chain(&instr.outputs).filter_map(|slice| match slice {
@@ -243,7 +243,7 @@ fn every_dot() {
 }
 
 /// The same instructions over smaller buffers: the oracle keeps every byte, and slices are short here.
-fn small(mut isa: Isa) -> Isa {
+pub(crate) fn small(mut isa: Isa) -> Isa {
     for buffer in &mut isa.buffers {
         buffer.access.iter_mut().for_each(|size| *size = (*size).min(1024));
     }

@@ -4,6 +4,7 @@
 mod differential;
 mod elementwise;
 mod matmul;
+mod nests;
 mod strict;
 mod threads;
 mod tile_machine;

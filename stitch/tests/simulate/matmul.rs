@@ -128,7 +128,7 @@ fn an_edited_address_changes_the_result() {
     // A store into an operand is refused.
     let edited = text.replace("%result0 : !llvm.ptr to i64", "%operand0 : !llvm.ptr to i64");
     let Err(RunError::Fault(fault)) = run(&edited) else { panic!("no fault") };
-    assert_eq!(fault.check, Check::Segment { slice: Position::Output(0), segment: "operand 0".into() });
+    assert_eq!(fault.check, Check::ReadOnly { slice: Position::Output(0), segment: "operand0".into() });
     assert!(fault.text.starts_with("store"), "{fault}");
 }
 

@@ -107,7 +107,8 @@ fn a_load_of_what_was_stored_needs_a_fence() {
     };
     let fault = fault(&body(false));
     assert_eq!(fault.instr, 3);
-    let unfenced = Check::Fenced { slice: Position::Input(0), segment: "scratch".into(), offset: 768 };
+    let unfenced =
+        Check::Fenced { slice: Position::Input(0), segment: "scratch".into(), offset: 768, store: 2 };
     assert_eq!(fault.check, unfenced, "{fault}");
     run(&compile(&body(true), true)).unwrap();
 }

@@ -140,6 +140,18 @@ fn state_carried_on_chip_keeps_the_loop_on_one_thread() {
     assert_eq!(compare(&program, &|_| true), 0);
 }
 
+/// Every iteration writes another place, and all of them are looked at afterwards.
+#[test]
+fn places_on_chip_that_move_with_the_loop_keep_it_on_one_thread() {
+    let load = instr("load", &[16, 1, 16], vec![at(Space::Operand(0), 0, &[(I, 16)]), on_chip(0, &[(I, 1)])]);
+    let after = vec![
+        nest(I, 1000, vec![load]),
+        instr("matmul", &[], vec![on_chip(3, &[]), on_chip(980, &[]), on_chip(0, &[])]),
+        instr("store", &[16, 16, 64], vec![on_chip(0, &[]), at(Space::Result(0), 0, &[])]),
+    ];
+    assert_eq!(compare(&whole(after, 1024), &|_| true), 0);
+}
+
 /// Every iteration stores where the last one did.
 #[test]
 fn stores_that_overlap_keep_the_loop_on_one_thread() {
