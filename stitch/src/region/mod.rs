@@ -3,6 +3,7 @@
 
 pub mod choice;
 pub mod compile;
+mod fence;
 pub mod kernel;
 pub mod pack_order;
 pub mod search;

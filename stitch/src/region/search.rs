@@ -2,6 +2,7 @@
 
 use super::choice::choices;
 use super::compile::{CompiledPlan, compile_plan};
+use super::fence::with_fences;
 use super::kernel::{KernelCompiler, KernelRecord};
 use super::pack_order::{Packing, pack};
 use crate::reuse::reuse_panels;
@@ -134,6 +135,7 @@ impl Search<'_> {
         let attempts = self.attempts;
         match self.best {
             Some((cost, CompiledPlan { program, kernels }, choice, packing)) => {
+                let program = with_fences(self.compiler.isa(), program);
                 Ok(RegionCode { program, kernels, choice, packing, cost, attempts })
             }
             None => {
