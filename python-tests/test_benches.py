@@ -1,0 +1,40 @@
+"""The benches run and print ratios; what the ratios are depends on the machine and is no test."""
+
+from __future__ import annotations
+
+import math
+
+from conftest import HERE, python
+
+BENCH = HERE / "benches" / "matmul_ratio.py"
+
+
+def test_every_product_has_a_ratio() -> None:
+    process = python(BENCH, "--target", "gemmini", "--target", "trainium", "--size", "32", "--rounds", "2")
+    assert process.returncode == 0, process.stderr
+    header, *rows = process.stdout.splitlines()
+    assert header.split() == ["target", "program", "simulator", "jaxlib", "CPU", "ratio"]
+    found = []
+    for row in rows:
+        target, shape, elem, act, _, cpu, _, ratio = row.split()
+        assert shape == "32x32x32"
+        assert float(act) > 0
+        assert float(cpu) > 0
+        assert math.isfinite(float(ratio)), row
+        found.append((target, elem))
+    assert found == [("gemmini", "int8"), ("trainium", "bfloat16"), ("trainium", "float32")]
+
+
+def test_a_program_that_stays_on_the_host_has_no_ratio() -> None:
+    # The attention accelerator's matrices have 64 columns.
+    process = python(BENCH, "--target", "h_qkv", "--size", "32", "--rounds", "1")
+    assert process.returncode == 0, process.stderr
+    (row,) = process.stdout.splitlines()[1:]
+    assert "ran on the host: " in row
+    assert " ms" not in row
+
+
+def test_unknown_targets_are_refused() -> None:
+    process = python(BENCH, "--target", "gemini")
+    assert process.returncode == 2
+    assert "no program for gemini; there are" in process.stderr
