@@ -3,7 +3,7 @@
 
 use super::facts::TensorGraph;
 use super::language::{HeadOp, TensorNode};
-use act_hlo::{Binary, DotDims, ElemType, Literal, OpKind, Shape};
+use act_hlo::{Binary, Direction, DotDims, ElemType, Literal, OpKind, Shape, Unary};
 use egg::Id;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,30 @@ impl Term {
     pub(crate) fn binary(op: Binary, a: Term, b: Term) -> Term {
         let shape = a.shape.clone();
         Term::node(OpKind::Binary(op), shape, vec![a, b])
+    }
+
+    pub(crate) fn unary(op: Unary, x: Term) -> Term {
+        let shape = x.shape.clone();
+        Term::node(OpKind::Unary(op), shape, vec![x])
+    }
+
+    pub(crate) fn compare(direction: Direction, a: Term, b: Term) -> Term {
+        let shape = Shape::new(ElemType::Pred, a.shape.dims.clone());
+        Term::node(OpKind::Compare(direction), shape, vec![a, b])
+    }
+
+    pub(crate) fn select(pred: Term, on_true: Term, on_false: Term) -> Term {
+        let shape = on_true.shape.clone();
+        Term::node(OpKind::Select, shape, vec![pred, on_true, on_false])
+    }
+
+    /// The same bits as another type of the same width.
+    pub(crate) fn bitcast(self, elem: ElemType) -> Term {
+        if self.shape.elem == elem {
+            return self;
+        }
+        let shape = Shape::new(elem, self.shape.dims.clone());
+        Term::node(OpKind::BitcastConvert, shape, vec![self])
     }
 
     /// The reduction of `dims` with initial value `init`.

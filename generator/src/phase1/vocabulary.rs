@@ -1,8 +1,9 @@
 //! What the instructions of a description compute with: rewrites that would only produce other operators are left out
 //! (the rule filter of the ACT paper, appendix B.3), and goal-directed rules aim at what stands here.
 
+use super::language::is_movement;
 use super::rims::{self, Rim};
-use act_hlo::{Binary, DotDims, ElemType, OpKind};
+use act_hlo::{Binary, Direction, DotDims, ElemType, OpKind};
 use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, SymConst, SymOp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +36,12 @@ pub(crate) struct Vocabulary {
     products: BTreeSet<(DotForm, Vec<Sizes>, bool)>,
     /// Literal bounds of clamps: (low, high), both scalars of the clamp's type.
     pub(crate) clamps: BTreeSet<(act_hlo::Literal, act_hlo::Literal)>,
+    /// Operators that some instruction computes by themselves, from inputs of its own.
+    alone: BTreeSet<(String, ElemType)>,
+    /// Comparisons by the type compared, and those that an instruction computes by themselves.
+    comparisons: BTreeSet<(Direction, ElemType, bool)>,
+    /// Conversions from one type to another, and whether by themselves.
+    conversions: BTreeSet<(ElemType, ElemType, bool)>,
     /// Some instruction adds a product to another value.
     pub(crate) accumulates: bool,
     /// How instructions see their slots.
@@ -60,6 +67,7 @@ impl Vocabulary {
 
     fn read(&mut self, instr: &Instr) {
         let computation = &instr.computation;
+        self.read_operators(computation);
         for (at, stmt) in computation.stmts.iter().enumerate() {
             self.ops.insert((key(&stmt.op), stmt.elem));
             let result: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
@@ -99,6 +107,86 @@ impl Vocabulary {
                 _ => {}
             }
         }
+    }
+
+    fn read_operators(&mut self, computation: &Computation) {
+        let stmts = &computation.stmts;
+        let inner = |s: &act_isa::Stmt| {
+            !(matches!(s.op, OpKind::Parameter(_) | OpKind::Constant(_)) || is_movement(&s.op))
+        };
+        let single = stmts.iter().filter(|s| inner(s)).count() == 1;
+        // Whether an operand is an input, perhaps moved.
+        let mut input = vec![false; stmts.len()];
+        for (at, stmt) in stmts.iter().enumerate() {
+            input[at] = matches!(stmt.op, OpKind::Parameter(_))
+                || is_movement(&stmt.op) && stmt.operands.iter().all(|&o| input[o]);
+            let alone = single && inner(stmt) && stmt.operands.iter().all(|&o| input[o]);
+            if alone {
+                self.alone.insert((key(&stmt.op), stmt.elem));
+            }
+            let from = stmt.operands.first().map(|&o| stmts[o].elem);
+            match (&stmt.op, from) {
+                (OpKind::Compare(direction), Some(from)) => {
+                    self.comparisons.insert((*direction, from, alone));
+                }
+                (OpKind::Convert, Some(from)) => {
+                    self.conversions.insert((from, stmt.elem, alone));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether an instruction computes this operator and nothing else.
+    pub(crate) fn computes(&self, key: &str, elem: ElemType) -> bool {
+        self.alone.contains(&(key.to_owned(), elem))
+    }
+
+    /// Whether it may help to write one operator as others: no instruction computes it, and they occur.
+    pub(crate) fn wants(&self, instead_of: &str, others: &[&str], elem: ElemType) -> bool {
+        others.iter().all(|key| self.has(key, elem)) && !self.computes(instead_of, elem)
+    }
+
+    /// Whether some instruction compares values of this type so.
+    pub(crate) fn compares(&self, direction: Direction, elem: ElemType) -> bool {
+        [false, true].iter().any(|&alone| self.comparisons.contains(&(direction, elem, alone)))
+    }
+
+    /// Whether some instruction does so and nothing else.
+    pub(crate) fn compares_alone(&self, direction: Direction, elem: ElemType) -> bool {
+        self.comparisons.contains(&(direction, elem, true))
+    }
+
+    pub(crate) fn converts(&self, from: ElemType, to: ElemType) -> bool {
+        [false, true].iter().any(|&alone| self.conversions.contains(&(from, to, alone)))
+    }
+
+    pub(crate) fn converts_alone(&self, from: ElemType, to: ElemType) -> bool {
+        self.conversions.contains(&(from, to, true))
+    }
+
+    /// Types for which instructions have an operator, narrowest first.
+    pub(crate) fn types(&self, key: &str) -> Vec<ElemType> {
+        let mut found: Vec<ElemType> = self.ops.iter().filter(|(k, _)| k == key).map(|(_, e)| *e).collect();
+        found.sort_by_key(|e| (e.bits(), *e));
+        found
+    }
+
+    /// All operators for all of these types, none of them computed alone: whatever a rule may aim at.
+    #[cfg(test)]
+    pub(crate) fn with_every_operator(mut self, elems: &[ElemType]) -> Vocabulary {
+        let unaries = act_hlo::Unary::ALL.iter().map(|u| u.name());
+        let others = ["compare", "select", "clamp", "fma", "convert", "bitcast-convert", "dot"];
+        let keys = unaries.chain(Binary::ALL.iter().map(|b| b.name())).chain(others);
+        for (key, &a) in keys.flat_map(|key| elems.iter().map(move |e| (key, e))) {
+            self.ops.insert((key.to_owned(), a));
+        }
+        for &a in elems {
+            self.comparisons.extend(Direction::ALL.iter().map(|d| (*d, a, false)));
+            self.conversions.extend(elems.iter().map(|&b| (a, b, false)));
+        }
+        self.alone.clear();
+        self
     }
 
     /// Sizes at which instructions have an operator.

@@ -1,20 +1,32 @@
 //! IR-to-IR rewrites as data: what a rule is, and the list of all of them. The rules stand in one file per theme; their
 //! laws are in RULES.md. Knows no accelerator: a rule asks the vocabulary of the description what is worth producing.
 
+mod add;
 mod commute;
+mod compare;
 mod compose;
 mod convert;
+mod divide;
 mod division;
 mod dot;
+mod extrema;
 mod fma;
 mod identity;
+mod known;
+mod logical;
+mod multiply;
 mod narrow;
 mod order;
 mod reduce;
+mod select;
+mod shift;
 mod slot;
 mod softmax;
+mod subtract;
 mod sum;
 mod tile;
+mod unary;
+mod width;
 
 pub(crate) use super::context::Context;
 use super::language::TensorNode;
@@ -50,6 +62,22 @@ pub struct Rule {
     pub(crate) rewrite: fn(&Context<'_>, Id, &TensorNode, &mut Vec<Term>),
 }
 
+impl Rule {
+    const fn new(
+        class: RuleClass,
+        name: &'static str,
+        statement: &'static str,
+        useful: fn(&Vocabulary) -> bool,
+        rewrite: fn(&Context<'_>, Id, &TensorNode, &mut Vec<Term>),
+    ) -> Rule {
+        let policy = match class {
+            RuleClass::FloatAlgebra => FloatPolicy::Fast,
+            _ => FloatPolicy::Exact,
+        };
+        Rule { name, class, policy, statement, useful, rewrite }
+    }
+}
+
 /// All rules, in the order in which they are tried.
 pub(crate) fn all() -> Vec<&'static Rule> {
     [
@@ -64,6 +92,17 @@ pub(crate) fn all() -> Vec<&'static Rule> {
         sum::RULES,
         softmax::RULES,
         tile::RULES,
+        add::RULES,
+        subtract::RULES,
+        multiply::RULES,
+        divide::RULES,
+        unary::RULES,
+        logical::RULES,
+        shift::RULES,
+        compare::RULES,
+        select::RULES,
+        extrema::RULES,
+        width::RULES,
         slot::RULES,
         fma::RULES,
         narrow::RULES,

@@ -75,7 +75,7 @@ fn has_max_or_min(vocabulary: &Vocabulary) -> bool {
     vocabulary.names("maximum") || vocabulary.names("minimum")
 }
 
-fn full(cx: &Context<'_>, x: Id, dims: &[u64]) -> Term {
+pub(super) fn full(cx: &Context<'_>, x: Id, dims: &[u64]) -> Term {
     match cx.splat(x) {
         Some(scalar) => Term::splat(scalar.clone(), dims),
         None => {
@@ -86,7 +86,7 @@ fn full(cx: &Context<'_>, x: Id, dims: &[u64]) -> Term {
 }
 
 /// The one form of clamp's bounds: scalars where they are splats.
-fn bound(cx: &Context<'_>, x: Id) -> Term {
+pub(super) fn bound(cx: &Context<'_>, x: Id) -> Term {
     match cx.splat(x) {
         Some(scalar) => Term::splat(scalar.clone(), &[]),
         None => cx.class(x),

@@ -62,7 +62,8 @@ pub(super) fn description(operators: &str, more: &str) -> String {
         let dims = vec![EXTENT.to_string(); *rank].join(", ");
         let _ = writeln!(text, "buffer {}: {elem}[{dims} | ]", buffer(elem, *rank));
     }
-    for (elem, rank) in &buffers {
+    // Truth values have no bytes of their own: they are made by comparisons and conversions, and stay on the chip.
+    for (elem, rank) in buffers.iter().filter(|b| b.0 != "pred") {
         transfer(elem, *rank, &mut text);
     }
     text.push_str(&body);

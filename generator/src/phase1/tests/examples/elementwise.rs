@@ -7,21 +7,6 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
     let rank = d.rank();
     let dims = d.dims(rank);
     match rule {
-        "neutral-element" => {
-            let elem = d.pick(&["s32", "u8", "f32"]);
-            let (op, value) = match (d.below(4), elem) {
-                (0, "f32") => ("subtract", "0"),
-                (1, "f32") => ("divide", "1"),
-                (_, "f32") => ("multiply", "1"),
-                (0, _) => ("add", "0"),
-                (1, _) => ("or", "0"),
-                (2, _) => ("xor", "0"),
-                _ => ("multiply", "1"),
-            };
-            let x = d.parameter(elem, &dims);
-            let c = d.splat(elem, &dims, value);
-            d.op(elem, &dims, &format!("{op}({x}, {c})"));
-        }
         "elementwise-push" => {
             let x = d.parameter(elem, &dims);
             let y = if d.below(2) == 0 { d.parameter(elem, &dims) } else { d.splat(elem, &dims, "3") };
@@ -47,15 +32,12 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
             let s = d.splat(elem, &[2, a + b], "5");
             d.op(elem, &[2, a + b], &format!("add({s}, {c})"));
         }
-        "add-fma" | "mul-fma" => {
-            let elem = if rule == "add-fma" { "f32" } else { "bf16" };
-            let x = d.parameter(elem, &dims);
-            let y = d.parameter(elem, &dims);
-            let p = d.op(elem, &dims, &format!("multiply({x}, {y})"));
-            if rule == "add-fma" {
-                let z = d.parameter(elem, &dims);
-                d.op(elem, &dims, &format!("add({z}, {p})"));
-            }
+        "add-fma" => {
+            let x = d.parameter("f32", &dims);
+            let y = d.parameter("f32", &dims);
+            let z = d.parameter("f32", &dims);
+            let p = d.op("f32", &dims, &format!("multiply({x}, {y})"));
+            d.op("f32", &dims, &format!("add({z}, {p})"));
         }
         _ => return false,
     }

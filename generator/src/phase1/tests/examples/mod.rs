@@ -1,14 +1,19 @@
 //! Random kernels that show the left side of each rule, one file per theme.
 
+mod arithmetic;
+mod bits;
+mod choice;
 mod convert;
 mod dot;
 mod draw;
 mod elementwise;
+mod formula;
 mod movement;
 mod order;
 mod quotient;
 mod reduce;
 mod slot;
+mod width;
 
 use draw::Draw;
 
@@ -24,6 +29,10 @@ const THEMES: &[Theme] = &[
     order::build,
     quotient::build,
     slot::build,
+    arithmetic::build,
+    bits::build,
+    choice::build,
+    width::build,
 ];
 
 /// A kernel on which the rule of this name should fire.
