@@ -2,6 +2,7 @@
 
 use super::known::{binary, either, float, nothing_added, power_of_two, unary, whole, wrapped};
 use super::{Context, Rule, RuleClass, always};
+use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
 use act_hlo::{Binary, ElemType, OpKind, Unary};
@@ -98,7 +99,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::new(
         RuleClass::Exact,
         "mul-by-fma",
-        "x * y => fma(x, y, 0) when no instruction multiplies; floats: -0",
+        "x * y => fma(x, y, 0) when no instruction multiplies; floats: -0, under exact",
         |v| v.names("fma"),
         multiply_by_fma,
     ),
@@ -301,7 +302,9 @@ fn distribute(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term
 fn multiply_by_fma(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((x, y)) = binary(node, Binary::Multiply) else { return };
     let elem = node.shape().elem;
-    if cx.is_constant(class) || !cx.vocabulary.wants("multiply", &["fma"], elem) {
+    // From `xla` on the sign of a zero may go, and 0 is made more cheaply than -0: that is the rule mul-fma.
+    let signed_zeros = !elem.is_float() || cx.policy < FloatPolicy::Xla;
+    if cx.is_constant(class) || !signed_zeros || !cx.vocabulary.wants("multiply", &["fma"], elem) {
         return;
     }
     if let Some(zero) = nothing_added(elem) {

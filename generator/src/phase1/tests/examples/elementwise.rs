@@ -32,12 +32,15 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
             let s = d.splat(elem, &[2, a + b], "5");
             d.op(elem, &[2, a + b], &format!("add({s}, {c})"));
         }
-        "add-fma" => {
-            let x = d.parameter("f32", &dims);
-            let y = d.parameter("f32", &dims);
-            let z = d.parameter("f32", &dims);
-            let p = d.op("f32", &dims, &format!("multiply({x}, {y})"));
-            d.op("f32", &dims, &format!("add({z}, {p})"));
+        "add-fma" | "mul-fma" => {
+            let elem = if rule == "add-fma" { "f32" } else { "bf16" };
+            let x = d.parameter(elem, &dims);
+            let y = d.parameter(elem, &dims);
+            let p = d.op(elem, &dims, &format!("multiply({x}, {y})"));
+            if rule == "add-fma" {
+                let z = d.parameter(elem, &dims);
+                d.op(elem, &dims, &format!("add({z}, {p})"));
+            }
         }
         _ => return false,
     }
