@@ -57,9 +57,9 @@ fn head(names: &[String], regions: &[RegionFile]) -> String {
     let operations: f64 = regions.iter().map(|r| operations(&r.graph)).sum();
     format!(
         "# The corpus\n\n{} distinct regions of {} programs (the models of `python-tests/models`, every one in several \
-         sizes and element types, forwards and as a step of training), as offloading finds them for all targets \
-         together: around each contraction the region as it was grown, and the one that some target took or, where \
-         none did, the contraction by itself. Written by `act corpus capture`; this table by `act corpus table`.\n\n\
+         sizes and element types, forwards and as a step of training), as offloading finds them: around each \
+         contraction the region as it was grown, and the one that a target of the capture took or, where none did, \
+         the contraction by itself. Written by `act corpus capture`; this table by `act corpus table`.\n\n\
          A region counts for a target that has its element types. Operations are multiplications and additions of \
          dots, {:.1} million in all.\n\n\
          | target | regions with its types | compiled | share | share of these regions' operations | share of all operations |\n\
