@@ -303,6 +303,8 @@ mod tests {
             assert_eq!(gather(&memory, &at), value.bytes(), "{op:?}");
         }
         assert_eq!(at.strided().map(|v| v.dims), Some(vec![(8, 64), (16, 4), (4, 1)]));
+        // A slice within the second tile begins where that tile does, and four elements on.
+        assert_eq!(sliced(&[(2, 1000), (16, 4)], 20, 8), Some((1016, vec![(8, 4)])));
         // A slice across a tile's edge that is no product of factors.
         assert_eq!(sliced(&[(2, 1000), (16, 4)], 8, 16), None);
     }
