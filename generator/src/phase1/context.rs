@@ -97,6 +97,14 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The tensor, where it is known and its elements differ.
+    pub(crate) fn dense(&self, id: Id) -> Option<&'a Literal> {
+        match self.value(id)? {
+            Value::Dense(c) => Some(self.egraph.analysis.literal(c)),
+            Value::Splat(_) => None,
+        }
+    }
+
     pub(crate) fn is_constant(&self, id: Id) -> bool {
         self.value(id).is_some()
     }
@@ -126,5 +134,11 @@ impl<'a> Context<'a> {
             _ => return true,
         };
         self.policy >= needed
+    }
+
+    /// Whether factors and signs may move through sums of products of this type, and products be taken in another
+    /// order: exact for wrapping integers, float algebra otherwise.
+    pub(crate) fn may_distribute(&self, elem: ElemType) -> bool {
+        elem.is_int() || self.policy >= FloatPolicy::Fast
     }
 }

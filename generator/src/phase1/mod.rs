@@ -28,7 +28,7 @@ mod tests;
 
 pub use explore::{Exploration, StopReason};
 pub use matcher::UnmatchableError;
-pub use rules::{Rule, RuleClass};
+pub use rules::{CatalogueEntry, Proof, Rule, RuleClass, catalogue};
 
 use crate::numerics::{FloatPolicy, Numerics};
 use crate::pii::PiiGraph;

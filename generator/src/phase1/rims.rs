@@ -50,7 +50,7 @@ pub(crate) struct Rim {
     /// The slot's type, then the type after every step, up to the value's.
     shapes: Vec<SymShape>,
     /// From the slot to the value. On the side of the result the instruction does them in the other direction.
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// A rim at fixed sizes: what a value is as a slot, and back.

@@ -2,7 +2,7 @@
 //! (the rule filter of the ACT paper, appendix B.3), and goal-directed rules aim at what stands here.
 
 use super::language::is_movement;
-use super::rims::{self, Rim};
+use super::rims::{self, Rim, Step};
 use act_hlo::{Binary, Direction, DotDims, ElemType, OpKind};
 use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, SymConst, SymOp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,27 @@ pub(crate) struct DotForm {
     pub(crate) lhs: ElemType,
     pub(crate) rhs: ElemType,
     pub(crate) out: ElemType,
+}
+
+/// A product of an instruction and the sizes it takes: rows, columns and contracted length.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProductSizes {
+    pub(crate) form: DotForm,
+    pub(crate) m: Sizes,
+    pub(crate) n: Sizes,
+    pub(crate) k: Sizes,
+}
+
+/// A reduction of an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reduction {
+    pub(crate) combiner: Binary,
+    pub(crate) elem: ElemType,
+    pub(crate) dims: Vec<usize>,
+    /// Of the operand.
+    pub(crate) rank: usize,
+    /// Of the operand, where they are products or sums of attributes.
+    pub(crate) sizes: Option<Vec<Sizes>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -46,6 +67,12 @@ pub(crate) struct Vocabulary {
     pub(crate) accumulates: bool,
     /// How instructions see their slots.
     pub(crate) rims: Vec<Rim>,
+    pub(crate) product_sizes: BTreeSet<ProductSizes>,
+    pub(crate) reductions: BTreeSet<Reduction>,
+    /// Types of sums, no term of which is a product.
+    pub(crate) plain_sums: BTreeSet<ElemType>,
+    /// Types of broadcasts of more than a scalar.
+    pub(crate) spreads: BTreeSet<ElemType>,
 }
 
 /// The operator as far as coverage is concerned: `reduce maximum` is not `reduce add`.
@@ -86,6 +113,7 @@ impl Vocabulary {
                         if let Some(result) = &result {
                             self.products.insert((form.clone(), result.clone(), bare));
                         }
+                        self.product_sizes.extend(product_sizes(&form, lhs, rhs, &instr.alpha));
                         self.dots.insert(form);
                     }
                 }
@@ -100,9 +128,26 @@ impl Vocabulary {
                     let product =
                         |k| operand(k).is_some_and(|s: &act_isa::Stmt| matches!(s.op, OpKind::Dot(_)));
                     self.accumulates |= product(0) || product(1);
+                    if !product(0) && !product(1) {
+                        self.plain_sums.insert(stmt.elem);
+                    }
                     for k in 0..2 {
                         self.contractions.extend(operand(k).and_then(|s| contraction(instr, s)));
                     }
+                }
+                OpKind::Reduce { dims, combiner } => {
+                    if let Some(x) = operand(0) {
+                        self.reductions.insert(Reduction {
+                            combiner: *combiner,
+                            elem: stmt.elem,
+                            dims: dims.clone(),
+                            rank: x.dims.len(),
+                            sizes: x.dims.iter().map(|d| sizes(d, &instr.alpha)).collect(),
+                        });
+                    }
+                }
+                OpKind::Broadcast { dims } if !dims.is_empty() => {
+                    self.spreads.insert(stmt.elem);
                 }
                 _ => {}
             }
@@ -216,10 +261,34 @@ impl Vocabulary {
         self.ops.contains(&(key.to_owned(), elem))
     }
 
+    /// Whether no instruction sees a slot as another type than it is kept in. Where some do, every value has many
+    /// spellings through slots already; rules that only add more of them are left out.
+    pub(crate) fn slots_keep_their_type(&self) -> bool {
+        self.rims.iter().all(|rim| !rim.steps.contains(&Step::Bitcast))
+    }
+
     /// Whether an instruction contains the operator for some type.
     pub(crate) fn names(&self, key: &str) -> bool {
         self.ops.iter().any(|(k, _)| k == key)
     }
+}
+
+/// The sizes of a product of matrices; `None` where one is no product or sum of attributes.
+fn product_sizes(
+    form: &DotForm,
+    lhs: &act_isa::Stmt,
+    rhs: &act_isa::Stmt,
+    alpha: &[AttrDecl],
+) -> Option<ProductSizes> {
+    let ([i], [j]) = (form.dims.lhs_contracting.as_slice(), form.dims.rhs_contracting.as_slice()) else {
+        return None;
+    };
+    if lhs.dims.len() != 2 || rhs.dims.len() != 2 || !form.dims.lhs_batch.is_empty() {
+        return None;
+    }
+    let of = |stmt: &act_isa::Stmt, d: usize| sizes(stmt.dims.get(d)?, alpha);
+    let (m, n) = (of(lhs, 1_usize.checked_sub(*i)?)?, of(rhs, 1_usize.checked_sub(*j)?)?);
+    Some(ProductSizes { form: form.clone(), m, n, k: of(lhs, *i)? })
 }
 
 /// A product and the lengths of its contracted dimension.

@@ -6,9 +6,13 @@ use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use act_hlo::{Binary, ElemType, Literal, OpKind, Shape, Unary};
 use egg::Id;
+use std::collections::BTreeMap;
 
 /// Operators looked through for a fact.
 const DEPTH: usize = 4;
+
+/// Ranges of classes, by how deep they were looked into.
+type Ranges = BTreeMap<(Id, usize), Option<(i128, i128)>>;
 
 /// Least and greatest value of an integer type.
 pub(super) fn limits(elem: ElemType) -> Option<(i128, i128)> {
@@ -112,10 +116,20 @@ impl<'a> Context<'a> {
 
     /// Bounds of every element of an integer or truth value.
     pub(super) fn range(&self, id: Id) -> Option<(i128, i128)> {
-        self.range_within(id, DEPTH)
+        self.range_within(id, DEPTH, &mut BTreeMap::new())
     }
 
-    fn range_within(&self, id: Id, depth: usize) -> Option<(i128, i128)> {
+    /// Classes with many nodes lead to the same operands over and over: each is looked at once per depth.
+    fn range_within(&self, id: Id, depth: usize, seen: &mut Ranges) -> Option<(i128, i128)> {
+        if let Some(&range) = seen.get(&(id, depth)) {
+            return range;
+        }
+        let range = self.range_of_nodes(id, depth, seen);
+        seen.insert((id, depth), range);
+        range
+    }
+
+    fn range_of_nodes(&self, id: Id, depth: usize, seen: &mut Ranges) -> Option<(i128, i128)> {
         if let Some(value) = self.integer(id) {
             return Some((value, value));
         }
@@ -126,7 +140,7 @@ impl<'a> Context<'a> {
         }
         let (mut least, mut greatest) = (low, high);
         for node in self.nodes(id) {
-            let operand = |k: usize| self.range_within(node.operands[k], depth - 1);
+            let mut operand = |k: usize| self.range_within(node.operands[k], depth - 1, seen);
             let bounds = match node.op() {
                 OpKind::Convert => operand(0).filter(|&(a, b)| low <= a && b <= high),
                 OpKind::Broadcast { .. }

@@ -2,13 +2,19 @@
 //! laws are in RULES.md. Knows no accelerator: a rule asks the vocabulary of the description what is worth producing.
 
 mod add;
+mod bytes;
+mod catalogue;
 mod commute;
 mod compare;
 mod compose;
+mod contraction;
 mod convert;
+mod cut;
 mod divide;
 mod division;
 mod dot;
+mod dot_algebra;
+mod dot_structure;
 mod extrema;
 mod fma;
 mod identity;
@@ -17,7 +23,9 @@ mod logical;
 mod multiply;
 mod narrow;
 mod order;
+mod product_of_constant;
 mod reduce;
+mod reduce_algebra;
 mod select;
 mod shift;
 mod slot;
@@ -29,11 +37,13 @@ mod unary;
 mod width;
 
 pub(crate) use super::context::Context;
+pub use catalogue::{CatalogueEntry, Proof, catalogue};
+
 use super::language::TensorNode;
 use super::term::Term;
 use super::vocabulary::Vocabulary;
 use crate::numerics::FloatPolicy;
-use act_hlo::ElemType;
+use act_hlo::{Binary, ElemType, Literal, Shape};
 use egg::Id;
 
 /// What "equal" means for the two sides of a rule.
@@ -47,6 +57,28 @@ pub enum RuleClass {
     Conditional,
     /// Float algebra.
     FloatAlgebra,
+}
+
+impl RuleClass {
+    /// The class in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            RuleClass::Exact => "exact",
+            RuleClass::Integer => "integer",
+            RuleClass::Conditional => "conditional",
+            RuleClass::FloatAlgebra => "float-algebra",
+        }
+    }
+
+    /// What it promises.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            RuleClass::Exact => "bit for bit, for every type",
+            RuleClass::Integer => "exact for wrapping integers; another rounding of floats",
+            RuleClass::Conditional => "exact under a condition that the rule checks",
+            RuleClass::FloatAlgebra => "equal over the real numbers",
+        }
+    }
 }
 
 /// One rewrite schema. `rewrite` proposes terms equal to the class that the node belongs to.
@@ -78,43 +110,87 @@ impl Rule {
     }
 }
 
+/// The themes with their rules, in the order in which they are tried.
+fn themes() -> Vec<(&'static str, &'static [Rule])> {
+    vec![
+        ("identities", identity::RULES),
+        ("movement composed", compose::RULES),
+        ("elementwise operators and movement", commute::RULES),
+        ("conversions", convert::RULES),
+        ("products", dot::RULES),
+        ("reductions", reduce::RULES),
+        ("order", order::RULES),
+        ("division", division::RULES),
+        ("sums", sum::RULES),
+        ("softmax", softmax::RULES),
+        ("tiling", tile::RULES),
+        ("addition", add::RULES),
+        ("subtraction", subtract::RULES),
+        ("multiplication", multiply::RULES),
+        ("quotients", divide::RULES),
+        ("unary operators", unary::RULES),
+        ("logic", logical::RULES),
+        ("shifts", shift::RULES),
+        ("comparisons", compare::RULES),
+        ("selections", select::RULES),
+        ("extrema", extrema::RULES),
+        ("widths", width::RULES),
+        ("slots", slot::RULES),
+        ("fused multiply-add", fma::RULES),
+        ("narrowing", narrow::RULES),
+        ("contraction", contraction::RULES),
+        ("algebra of products", dot_algebra::RULES),
+        ("structure of products", dot_structure::RULES),
+        ("products with constants", product_of_constant::RULES),
+        ("algebra of reductions", reduce_algebra::RULES),
+        ("cuts and padding", cut::RULES),
+        ("bytes", bytes::RULES),
+    ]
+}
+
 /// All rules, in the order in which they are tried.
 pub(crate) fn all() -> Vec<&'static Rule> {
-    [
-        identity::RULES,
-        compose::RULES,
-        commute::RULES,
-        convert::RULES,
-        dot::RULES,
-        reduce::RULES,
-        order::RULES,
-        division::RULES,
-        sum::RULES,
-        softmax::RULES,
-        tile::RULES,
-        add::RULES,
-        subtract::RULES,
-        multiply::RULES,
-        divide::RULES,
-        unary::RULES,
-        logical::RULES,
-        shift::RULES,
-        compare::RULES,
-        select::RULES,
-        extrema::RULES,
-        width::RULES,
-        slot::RULES,
-        fma::RULES,
-        narrow::RULES,
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    themes().into_iter().flat_map(|(_, rules)| rules).collect()
 }
 
 /// For rules whose right side is made of operators that its left side already has.
 fn always(_: &Vocabulary) -> bool {
     true
+}
+
+/// The number 1 of a type.
+fn one(elem: ElemType) -> Option<Literal> {
+    act_isa::constant::int_scalar(elem, 1).ok()
+}
+
+/// The value that a combiner leaves every other value unchanged with, zeros of floats aside: `0.0 + -0.0` is `0.0`.
+fn neutral(combiner: Binary, elem: ElemType) -> Option<Literal> {
+    use act_isa::constant::{f32_scalar, int_scalar};
+    let bits = elem.bits();
+    let least = || match elem {
+        _ if elem.is_float() => f32_scalar(elem, f32::NEG_INFINITY.to_bits()).ok(),
+        _ if elem.is_signed_int() => int_scalar(elem, i64::MIN >> (64 - bits)).ok(),
+        _ => int_scalar(elem, 0).ok(),
+    };
+    let most = || match elem {
+        _ if elem.is_float() => f32_scalar(elem, f32::INFINITY.to_bits()).ok(),
+        _ if elem.is_signed_int() => int_scalar(elem, i64::MAX >> (64 - bits)).ok(),
+        _ => Literal::from_bytes(Shape::scalar(elem), vec![0xff; elem.bytes() as usize]).ok(),
+    };
+    if elem.is_complex() || elem == ElemType::Pred || (elem.is_int() && u64::from(bits) != 8 * elem.bytes()) {
+        return None;
+    }
+    match combiner {
+        Binary::Add => int_scalar(elem, 0).ok(),
+        Binary::Multiply => int_scalar(elem, 1).ok(),
+        Binary::Maximum => least(),
+        Binary::Minimum => most(),
+        Binary::Or | Binary::Xor if elem.is_int() => int_scalar(elem, 0).ok(),
+        Binary::And if elem.is_int() => {
+            Literal::from_bytes(Shape::scalar(elem), vec![0xff; elem.bytes() as usize]).ok()
+        }
+        _ => None,
+    }
 }
 
 /// The type in which a dot or a reduction of this type adds up before it rounds.

@@ -1,4 +1,4 @@
-//! Reductions: dimensions of size 1, permuted operands, element types.
+//! Reductions: permuted operands and element types.
 
 use super::convert::{exact_convert, narrowed, preserves};
 use super::{Context, Rule, RuleClass, summed_in};
@@ -10,14 +10,6 @@ use act_hlo::{Binary, ElemType, OpKind, Shape};
 use egg::Id;
 
 pub(crate) static RULES: &[Rule] = &[
-    Rule {
-        name: "red-degenerate",
-        class: RuleClass::Exact,
-        policy: FloatPolicy::Exact,
-        statement: "red[D](x) => red[D'](rs x) without the size-1 dimensions of x; some longer dimension is reduced",
-        useful: has_reduce,
-        rewrite: degenerate,
-    },
     Rule {
         name: "red-T",
         class: RuleClass::Exact,
@@ -34,24 +26,6 @@ pub(crate) static RULES: &[Rule] = &[
         statement: "T[p](red[D](x)) => red[D'](T'(x)), reduced dimensions left where they are",
         useful: has_reduce,
         rewrite: transposed,
-    },
-    Rule {
-        name: "red-rs",
-        class: RuleClass::Exact,
-        policy: FloatPolicy::Exact,
-        statement: "red[D](rs(x)) => rs(red[D'](x)) when the reshape only adds or drops size-1 dimensions and D is \
-                    one longer dimension",
-        useful: has_reduce,
-        rewrite: of_reshape,
-    },
-    Rule {
-        name: "red-kept",
-        class: RuleClass::Exact,
-        policy: FloatPolicy::Exact,
-        statement: "red[D](x) => rs(rs'(red[D](x))), rs' to the rank of x with size 1 in place of D: instructions that \
-                    keep the reduced dimension",
-        useful: keeps_reduced,
-        rewrite: kept,
     },
     Rule {
         name: "red-narrow",
@@ -75,30 +49,12 @@ fn has_reduce(vocabulary: &Vocabulary) -> bool {
     Binary::ALL.iter().any(|b| vocabulary.names(&format!("reduce {}", b.name())))
 }
 
-fn keeps_reduced(vocabulary: &Vocabulary) -> bool {
-    has_reduce(vocabulary) && vocabulary.names("reshape")
-}
-
 /// (dims, combiner, operand, initial value) of a reduce node.
-fn parts(node: &TensorNode) -> Option<(&[usize], Binary, Id, Id)> {
+pub(super) fn parts(node: &TensorNode) -> Option<(&[usize], Binary, Id, Id)> {
     match (node.op(), &node.operands[..]) {
         (OpKind::Reduce { dims, combiner }, &[x, init]) => Some((dims, *combiner, x, init)),
         _ => None,
     }
-}
-
-fn degenerate(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let Some((dims, combiner, x, init)) = parts(node) else { return };
-    let shape = cx.shape(x);
-    let long: Vec<usize> = (0..shape.rank()).filter(|&d| shape.dims[d] != 1).collect();
-    let reduced: Vec<usize> =
-        long.iter().enumerate().filter(|(_, d)| dims.contains(d)).map(|(at, _)| at).collect();
-    if long.len() == shape.rank() || reduced.is_empty() {
-        return;
-    }
-    let lens: Vec<u64> = long.iter().map(|&d| shape.dims[d]).collect();
-    let small = cx.class(x).reshape(&lens).reduce(combiner, &reduced, cx.class(init));
-    out.push(small.reshape(&node.shape().dims));
 }
 
 fn order_free(cx: &Context<'_>, combiner: Binary, elem: ElemType) -> bool {
@@ -140,34 +96,6 @@ fn transposed(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
             out.push(cx.class(x).transpose(&order).reduce(combiner, dims, cx.class(init)));
         }
     }
-}
-
-fn of_reshape(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let Some((dims, combiner, r, init)) = parts(node) else { return };
-    let &[d] = dims else { return };
-    let to = &cx.shape(r).dims;
-    if to[d] == 1 {
-        return;
-    }
-    for n in cx.nodes(r) {
-        let OpKind::Reshape = n.op() else { continue };
-        let from = &cx.shape(n.operands[0]).dims;
-        let long = |dims: &[u64]| (0..dims.len()).filter(|&i| dims[i] != 1).collect::<Vec<_>>();
-        let (a, b) = (long(from), long(to));
-        if a.len() != b.len() || a.iter().zip(&b).any(|(&i, &j)| from[i] != to[j]) {
-            continue;
-        }
-        let Some(at) = b.iter().position(|&j| j == d) else { continue };
-        let reduced = cx.class(n.operands[0]).reduce(combiner, &[a[at]], cx.class(init));
-        out.push(reduced.reshape(&node.shape().dims));
-    }
-}
-
-fn kept(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let Some((dims, _, x, _)) = parts(node) else { return };
-    let with_ones = |(d, &len): (usize, &u64)| if dims.contains(&d) { 1 } else { len };
-    let lens: Vec<u64> = cx.shape(x).dims.iter().enumerate().map(with_ones).collect();
-    out.push(cx.class(class).reshape(&lens).reshape(&node.shape().dims));
 }
 
 /// Combiners over narrow floats that are defined by the wide type: sums round once, the others never.

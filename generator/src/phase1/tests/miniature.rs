@@ -11,13 +11,22 @@ const EXTENT: u64 = 64;
 
 /// An operator as a witness lists it: `f32 add`, `pred compare.LT.f32`, `f32 reduce.add.1`, `s32 dot.1.0.s8`,
 /// `f32 transpose.1-0`, `f32 broadcast.0`, `f32 reverse.0`, `f32 splat.1.5`, each with `/rank` where it is not 2 (the
-/// rank of the result, for a reduction of the operand).
+/// rank of the result, for a reduction of the operand). Then ` @x+w>acc` names the buffers of the operands and of the
+/// result, which are one otherwise, and ` in 4..8` gives the least and the largest size. `s32 mac.1.0` is a dot that is
+/// added to a third operand.
 struct Listed<'a> {
     elem: &'a str,
     op: &'a str,
     attributes: Vec<&'a str>,
     rank: usize,
+    /// Labels of the operands' buffers and of the result's.
+    operands: Vec<&'a str>,
+    result: &'a str,
+    range: String,
 }
+
+/// A buffer's label, element type and rank.
+type Buffers = BTreeSet<(String, String, usize)>;
 
 /// Which unary and ternary operators there are; every other elementwise one has two operands.
 const UNARY: &[&str] = &[
@@ -52,19 +61,19 @@ const UNARY: &[&str] = &[
 pub(super) fn description(operators: &str, more: &str) -> String {
     let listed: Vec<Listed<'_>> =
         operators.split(',').map(str::trim).filter(|l| !l.is_empty()).map(read).collect();
-    let mut buffers: BTreeSet<(String, usize)> = BTreeSet::new();
+    let mut buffers = Buffers::new();
     let mut body = String::new();
     for (number, one) in listed.iter().enumerate() {
         instruction(number, one, &mut buffers, &mut body);
     }
     let mut text = String::from("isa miniature\nhbm memory: 1 GiB\n");
-    for (elem, rank) in &buffers {
+    for (label, elem, rank) in &buffers {
         let dims = vec![EXTENT.to_string(); *rank].join(", ");
-        let _ = writeln!(text, "buffer {}: {elem}[{dims} | ]", buffer(elem, *rank));
+        let _ = writeln!(text, "buffer {}: {elem}[{dims} | ]", buffer(label, elem, *rank));
     }
     // Truth values have no bytes of their own: they are made by comparisons and conversions, and stay on the chip.
-    for (elem, rank) in buffers.iter().filter(|b| b.0 != "pred") {
-        transfer(elem, *rank, &mut text);
+    for (label, elem, rank) in buffers.iter().filter(|b| b.1 != "pred") {
+        transfer(label, elem, *rank, &mut text);
     }
     text.push_str(&body);
     text.push_str(more);
@@ -73,6 +82,12 @@ pub(super) fn description(operators: &str, more: &str) -> String {
 
 fn read(line: &str) -> Listed<'_> {
     let (elem, rest) = line.split_once(' ').unwrap_or_else(|| panic!("`{line}`: element type and operator"));
+    let (rest, range) = match rest.rsplit_once(" in ") {
+        Some((rest, range)) => (rest, range.trim().to_owned()),
+        None => (rest, format!("1..{EXTENT}")),
+    };
+    let (rest, places) = rest.split_once(" @").unwrap_or((rest, ">"));
+    let (operands, result) = places.split_once('>').unwrap_or_else(|| panic!("`{line}`: `@operands>result`"));
     let (rest, rank) = match rest.trim().rsplit_once('/') {
         Some((rest, rank)) => (rest, rank.parse().unwrap_or_else(|e| panic!("`{line}`: {e}"))),
         None => (rest.trim(), 2),
@@ -84,11 +99,13 @@ fn read(line: &str) -> Listed<'_> {
         ("splat", Some(value)) => vec![value],
         (_, Some(more)) => more.split('.').collect(),
     };
-    Listed { elem, op, attributes, rank }
+    let operands = operands.split('+').map(str::trim).collect();
+    Listed { elem, op, attributes, rank, operands, result: result.trim(), range }
 }
 
-fn buffer(elem: &str, rank: usize) -> String {
-    format!("{elem}_{rank}")
+fn buffer(label: &str, elem: &str, rank: usize) -> String {
+    let separator = if label.is_empty() { "" } else { "_" };
+    format!("{label}{separator}{elem}_{rank}")
 }
 
 /// `m, n` for rank 2.
@@ -101,9 +118,9 @@ fn alpha(rank: usize) -> String {
 }
 
 /// The slice of a buffer that starts at the addresses with this prefix.
-fn slice(elem: &str, lens: &[&str], prefix: &str) -> String {
+fn slice(label: &str, elem: &str, lens: &[&str], prefix: &str) -> String {
     let dims = lens.iter().enumerate().map(|(d, len)| format!("{prefix}{d} :+ {len}")).collect::<Vec<_>>();
-    format!("{}[{}]", buffer(elem, lens.len()), dims.join(", "))
+    format!("{}[{}]", buffer(label, elem, lens.len()), dims.join(", "))
 }
 
 fn beta(prefix: &str, rank: usize) -> String {
@@ -111,13 +128,13 @@ fn beta(prefix: &str, rank: usize) -> String {
 }
 
 /// Dense loads and stores of one buffer.
-fn transfer(elem: &str, rank: usize, text: &mut String) {
+fn transfer(label: &str, elem: &str, rank: usize, text: &mut String) {
     let width = elem.parse::<act_hlo::ElemType>().unwrap_or_else(|e| panic!("{elem}: {e}")).bytes();
     let lens = &SIZES[..rank];
     let (sizes, alpha) = (sizes(rank), alpha(rank));
     let bytes = [lens.join(" * "), width.to_string()].join(" * ");
     let with_bytes = if width == 1 { sizes.clone() } else { format!("{sizes}, {width}") };
-    let name = buffer(elem, rank);
+    let name = buffer(label, elem, rank);
     let _ = write!(
         text,
         "
@@ -143,20 +160,16 @@ instr store_{name} alpha({alpha}) beta({b}, addr) {{
 }}
 ",
         b = beta("r", rank),
-        slot = slice(elem, lens, "r"),
+        slot = slice(label, elem, lens, "r"),
     );
 }
 
 /// One operand of an instruction: element type and the names of its sizes.
 type Operand<'a> = (&'a str, Vec<&'a str>);
 
-fn instruction(
-    number: usize,
-    listed: &Listed<'_>,
-    buffers: &mut BTreeSet<(String, usize)>,
-    text: &mut String,
-) {
-    let Listed { elem, op, attributes, rank } = listed;
+fn instruction(number: usize, listed: &Listed<'_>, buffers: &mut Buffers, text: &mut String) {
+    let Listed { elem, op, attributes, rank, operands: labels, result, range } = listed;
+    let label = |k: usize| labels.get(k).or(labels.last()).copied().unwrap_or_default();
     let all = || SIZES[..*rank].to_vec();
     let attribute =
         |k: usize| attributes.get(k).copied().unwrap_or_else(|| panic!("`{op}` lacks attribute {k}"));
@@ -204,7 +217,7 @@ fn instruction(
             let _ = writeln!(before, "    init = {elem}[] constant({init})");
             format!("reduce(x0, init), dimensions={{{}}}, to_apply={}", braces(&dims), attribute(0))
         }
-        "dot" => {
+        "dot" | "mac" => {
             let (l, r) = (list(0)[0], list(1)[0]);
             let from = attributes.get(2).copied().unwrap_or(elem);
             let mut lhs = vec!["m", "p"];
@@ -216,7 +229,14 @@ fn instruction(
                 rhs.swap(0, 1);
             }
             operands = vec![(from, lhs), (from, rhs)];
-            format!("dot(x0, x1), lhs_contracting_dims={{{l}}}, rhs_contracting_dims={{{r}}}")
+            let dot = format!("dot(x0, x1), lhs_contracting_dims={{{l}}}, rhs_contracting_dims={{{r}}}");
+            if *op == "mac" {
+                operands.push((elem, all()));
+                let _ = writeln!(before, "    d = {elem}[m, n] {dot}");
+                "add(d, x2)".to_owned()
+            } else {
+                dot
+            }
         }
         "transpose" => {
             let perm = list(0);
@@ -250,17 +270,17 @@ fn instruction(
     let mut used: Vec<&str> = operands.iter().flat_map(|(_, dims)| dims.clone()).chain(out.clone()).collect();
     used.sort_unstable_by_key(|name| SIZES.iter().position(|s| s == name));
     used.dedup();
-    let alpha = used.iter().map(|s| format!("{s}: 1..{EXTENT}")).collect::<Vec<_>>().join(", ");
+    let alpha = used.iter().map(|s| format!("{s}: {range}")).collect::<Vec<_>>().join(", ");
     let mut betas: Vec<String> = Vec::new();
     let (mut slices, mut parameters) = (String::new(), String::new());
     for (k, (elem, dims)) in operands.iter().enumerate() {
-        buffers.insert(((*elem).to_owned(), dims.len()));
+        buffers.insert((label(k).to_owned(), (*elem).to_owned(), dims.len()));
         let prefix = format!("{}", (b'a' + k as u8) as char);
         betas.push(beta(&prefix, dims.len()));
-        let _ = writeln!(slices, "  in  {}", slice(elem, dims, &prefix));
+        let _ = writeln!(slices, "  in  {}", slice(label(k), elem, dims, &prefix));
         let _ = writeln!(parameters, "    x{k} = {elem}[{}] parameter({k})", dims.join(", "));
     }
-    buffers.insert(((*elem).to_owned(), out.len()));
+    buffers.insert(((*result).to_owned(), (*elem).to_owned(), out.len()));
     betas.push(beta("r", out.len()));
     let name = op.replace('-', "_");
     let _ = write!(
@@ -275,7 +295,7 @@ instr {name}_{number} alpha({alpha}) beta({}) {{
 }}
 ",
         betas.join(", "),
-        slice(elem, &out, "r"),
+        slice(result, elem, &out, "r"),
         out.join(", "),
     );
 }

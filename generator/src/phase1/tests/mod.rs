@@ -3,8 +3,10 @@ mod enumeration;
 mod examples;
 mod execute;
 mod gemmini;
+mod generated;
 mod generic;
 mod miniature;
+mod proofs;
 mod rewrites;
 mod saturation;
 mod whole;
@@ -22,7 +24,10 @@ fn numerics(float: FloatPolicy) -> Numerics {
 
 /// A kernel whose operands and results lie dense and row-major in d0.
 fn kernel(text: &str) -> TiledKernel {
-    let graph = parse_graph(text).unwrap_or_else(|e| panic!("{e}"));
+    tiled(parse_graph(text).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn tiled(graph: act_hlo::Graph) -> TiledKernel {
     let dense = |space, id| Place::Hbm(View::row_major(space, graph.shape(id)));
     let ins = (0..).zip(graph.params()).map(|(k, &id)| dense(Space::Operand(k), id)).collect();
     let outs: Vec<Place> = (0..).zip(graph.roots()).map(|(k, &id)| dense(Space::Result(k), id)).collect();

@@ -144,6 +144,32 @@ impl Draw {
         }
     }
 
+    /// The reduction of the dimensions `over` by one of the combiners that every kernel has.
+    pub(super) fn reduce(
+        &mut self,
+        elem: &str,
+        x: &str,
+        dims: &[usize],
+        over: &[usize],
+        (combiner, init): (&str, &str),
+    ) -> (String, Vec<usize>) {
+        let init = self.op(elem, &[], &format!("constant({init})"));
+        let kept: Vec<usize> = (0..dims.len()).filter(|d| !over.contains(d)).map(|d| dims[d]).collect();
+        let over = list(over);
+        let text = format!("reduce({x}, {init}), dimensions={{{over}}}, to_apply={combiner}_{elem}");
+        (self.op(elem, &kept, &text), kept)
+    }
+
+    /// The plain product of two matrices.
+    pub(super) fn matmul(&mut self, elem: &str, a: &str, b: &str, out: &[usize]) -> String {
+        let text = format!("dot({a}, {b}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}");
+        self.op(elem, out, &text)
+    }
+
+    pub(super) fn spread(&mut self, elem: &str, x: &str, at: &[usize], out: &[usize]) -> String {
+        self.op(elem, out, &format!("broadcast({x}), dimensions={{{}}}", list(at)))
+    }
+
     /// The kernel with the last value as its result.
     pub(super) fn done(self) -> String {
         let combiners: String = ["add", "maximum", "minimum"]

@@ -2,16 +2,23 @@
 
 mod arithmetic;
 mod bits;
+mod bytes;
 mod choice;
+mod contraction;
 mod convert;
+mod cut;
 mod dot;
+mod dot_algebra;
+mod dot_structure;
 mod draw;
 mod elementwise;
 mod formula;
 mod movement;
 mod order;
+mod product_of_constant;
 mod quotient;
 mod reduce;
+mod reduce_algebra;
 mod slot;
 mod width;
 
@@ -33,6 +40,13 @@ const THEMES: &[Theme] = &[
     bits::build,
     choice::build,
     width::build,
+    contraction::build,
+    dot_algebra::build,
+    dot_structure::build,
+    product_of_constant::build,
+    reduce_algebra::build,
+    cut::build,
+    bytes::build,
 ];
 
 /// A kernel on which the rule of this name should fire.

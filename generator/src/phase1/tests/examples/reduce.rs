@@ -4,7 +4,7 @@ use super::draw::Draw;
 
 pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
     match rule {
-        "red-degenerate" | "red-T" | "T-red" | "red-rs" | "red-kept" | "red-narrow" | "red-widen" => {
+        "red-T" | "T-red" | "red-narrow" | "red-widen" => {
             reduction(rule, d);
         }
         _ => return false,
@@ -15,10 +15,7 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
 fn reduction(rule: &str, d: &mut Draw) {
     let narrow = matches!(rule, "red-narrow" | "red-widen");
     let elem = if narrow { "bf16" } else { d.pick(&["f32", "s32"]) };
-    let dims = match rule {
-        "red-degenerate" => vec![1 + d.below(2), 2 + d.below(2), 1],
-        _ => vec![2 + d.below(2), 1 + d.below(3), 2 + d.below(2)],
-    };
+    let dims = vec![2 + d.below(2), 1 + d.below(3), 2 + d.below(2)];
     let combiner = if narrow { "add" } else { d.pick(&["add", "maximum"]) };
     let x = d.parameter(elem, &dims);
     let reduce = |d: &mut Draw, elem: &str, x: &str, dims: &[usize], over: usize| {
@@ -38,12 +35,6 @@ fn reduction(rule: &str, d: &mut Draw) {
             let (r, out) = reduce(d, elem, &x, &dims, over);
             d.transpose(elem, &r, &out);
         }
-        "red-rs" => {
-            let out = [dims[0], 1, dims[1], dims[2]];
-            let r = d.op(elem, &out, &format!("reshape({x})"));
-            let over = [0, 3][d.below(2)];
-            reduce(d, elem, &r, &out, over);
-        }
         "red-narrow" => {
             let w = d.op("f32", &dims, &format!("convert({x})"));
             let over = d.below(3);
@@ -51,7 +42,7 @@ fn reduction(rule: &str, d: &mut Draw) {
             d.op("bf16", &out, &format!("convert({r})"));
         }
         _ => {
-            let over = if rule == "red-degenerate" { 1 } else { d.below(3) };
+            let over = d.below(3);
             reduce(d, elem, &x, &dims, over);
         }
     }
