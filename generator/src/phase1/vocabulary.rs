@@ -165,7 +165,10 @@ impl Vocabulary {
         for (at, stmt) in stmts.iter().enumerate() {
             input[at] = matches!(stmt.op, OpKind::Parameter(_))
                 || is_movement(&stmt.op) && stmt.operands.iter().all(|&o| input[o]);
-            let alone = single && inner(stmt) && stmt.operands.iter().all(|&o| input[o]);
+            // Comparisons and what is done with their results come in so many equal forms that one which stands in an
+            // instruction at all is not written as others.
+            let truth = matches!(stmt.op, OpKind::Compare(_) | OpKind::Select | OpKind::Convert);
+            let alone = truth || single && inner(stmt) && stmt.operands.iter().all(|&o| input[o]);
             if alone {
                 self.alone.insert((key(&stmt.op), stmt.elem));
             }
@@ -182,7 +185,8 @@ impl Vocabulary {
         }
     }
 
-    /// Whether an instruction computes this operator and nothing else.
+    /// Whether an instruction computes this operator and nothing else; for comparisons, selections and conversions,
+    /// whether any contains it.
     pub(crate) fn computes(&self, key: &str, elem: ElemType) -> bool {
         self.alone.contains(&(key.to_owned(), elem))
     }
@@ -197,7 +201,7 @@ impl Vocabulary {
         [false, true].iter().any(|&alone| self.comparisons.contains(&(direction, elem, alone)))
     }
 
-    /// Whether some instruction does so and nothing else.
+    /// Whether some instruction does so, unless it is only wished for.
     pub(crate) fn compares_alone(&self, direction: Direction, elem: ElemType) -> bool {
         self.comparisons.contains(&(direction, elem, true))
     }
