@@ -6,6 +6,7 @@ mod import;
 mod input;
 mod isa;
 mod outcome;
+mod rules;
 mod run;
 mod targets;
 
@@ -28,6 +29,14 @@ struct Cli {
 enum Command {
     /// List the accelerators that come with act.
     Targets {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the rewrite rules and how each is tested.
+    Rules {
+        /// Show this rule alone, in full.
+        name: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -143,6 +152,10 @@ pub fn main() -> ExitCode {
         Command::Targets { json } => {
             let format = if json { Format::Json } else { Format::Text };
             (format, targets::targets())
+        }
+        Command::Rules { name, json } => {
+            let format = if json { Format::Json } else { Format::Text };
+            (format, rules::rules(name.as_deref()))
         }
         Command::Isa(command) => {
             let format = if command.json() { Format::Json } else { Format::Text };

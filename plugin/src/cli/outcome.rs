@@ -65,6 +65,8 @@ pub(super) enum CliError {
     NoResult { file: PathBuf },
     #[error("no text for the device: {0}")]
     Device(#[from] act_isa::DeviceTextError),
+    #[error("no rule is named `{name}`; `act rules` lists them")]
+    NoRule { name: String },
     #[error(transparent)]
     Compiler(#[from] CompilerError),
     #[error(transparent)]
