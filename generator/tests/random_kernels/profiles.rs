@@ -147,8 +147,8 @@ pub(crate) const PROFILES: &[Profile] = &[
         adds: &[],
         values: Values::Unit,
     },
-    Profile { target: "amx", lens: &[16, 16, 32], draws: VECTOR, adds: &[F32], values: Values::Unit },
-    Profile { target: "x86", lens: &[8, 16, 5], draws: VECTOR, adds: &[F32], values: Values::Unit },
+    Profile { target: "amx", lens: &[16, 4], draws: VECTOR, adds: &[F32], values: Values::Unit },
+    Profile { target: "x86", lens: &[8, 4], draws: VECTOR, adds: &[F32], values: Values::Unit },
 ];
 
 /// The profile of a target.
