@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 from conftest import HERE, python
@@ -26,12 +27,14 @@ def test_every_product_has_a_ratio() -> None:
 
 
 def test_a_program_that_stays_on_the_host_has_no_ratio() -> None:
-    # The attention accelerator's matrices have 64 columns.
-    process = python(BENCH, "--target", "h_qkv", "--size", "32", "--rounds", "1")
+    # A vector unit without products.
+    lanes = HERE / "examples" / "lanes.taidl"
+    request = json.dumps([str(lanes), "float32", 16, "float32"])
+    process = python(BENCH, "--measure", request, "--rounds", "1", platforms="act,cpu", target=str(lanes))
     assert process.returncode == 0, process.stderr
-    (row,) = process.stdout.splitlines()[1:]
-    assert "ran on the host: " in row
-    assert " ms" not in row
+    measured = json.loads(process.stdout)
+    assert list(measured) == ["refusal"]
+    assert "no instruction to tile for" in measured["refusal"]
 
 
 def test_unknown_targets_are_refused() -> None:
