@@ -3,63 +3,52 @@
 
 use super::reduce::parts;
 use super::{Context, Rule, RuleClass, neutral};
-use crate::numerics::FloatPolicy;
 use crate::phase1::language::{TensorNode, is_elementwise, is_movement};
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::{Sizes, Vocabulary, key};
 use act_hlo::{Binary, OpKind};
 use egg::Id;
 
-const fn rule(
-    name: &'static str,
-    class: RuleClass,
-    statement: &'static str,
-    useful: fn(&Vocabulary) -> bool,
-    rewrite: fn(&Context<'_>, Id, &TensorNode, &mut Vec<Term>),
-) -> Rule {
-    Rule { name, class, policy: FloatPolicy::Exact, statement, useful, rewrite }
-}
-
 pub(crate) static RULES: &[Rule] = &[
-    rule(
-        "split-red",
+    Rule::new(
         RuleClass::Exact,
+        "split-red",
         "red[D](x) => cat(red[D](x1), red[D](x2), ..), a kept dimension cut at the largest size of an instruction",
         has_reduce,
         kept,
     ),
-    rule(
-        "red-split",
+    Rule::new(
         RuleClass::Integer,
+        "red-split",
         "red[D](x; a) => red[D](x1; a) + red[D](x2; z) + .., a reduced dimension cut at the largest size of an \
          instruction, for every combiner",
         has_reduce,
         reduced,
     ),
-    rule(
-        "pad-reduce",
+    Rule::new(
         RuleClass::Integer,
+        "pad-reduce",
         "red[D](x; a) => red[D](cat_d(x, splat z); a), z neutral, to the least size of an instruction",
         has_reduce,
         padded,
     ),
-    rule(
-        "split-bc",
+    Rule::new(
         RuleClass::Exact,
+        "split-bc",
         "bc(x) => cat_d(bc(x1), bc(x2), ..), cut at the largest size of an instruction that broadcasts",
         has_broadcast,
         broadcast,
     ),
-    rule(
-        "split-T",
+    Rule::new(
         RuleClass::Exact,
+        "split-T",
         "T(x) => cat_d(T(x1), T(x2), ..), cut at the largest size of an instruction that transposes",
         has_transpose,
         transpose,
     ),
-    rule(
-        "split-rev",
+    Rule::new(
         RuleClass::Exact,
+        "split-rev",
         "rev(x) => cat_d(rev(x2), rev(x1), ..), cut at the largest size of an instruction that reverses",
         has_reverse,
         reverse,

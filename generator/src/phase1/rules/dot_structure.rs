@@ -1,111 +1,100 @@
 //! The structure of products: concatenated, sliced, reversed and padded operands, and batches taken one by one.
 
 use super::{Context, Rule, RuleClass};
-use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::Vocabulary;
 use act_hlo::{Binary, DotDims, OpKind};
 use egg::Id;
 
-const fn rule(
-    name: &'static str,
-    class: RuleClass,
-    statement: &'static str,
-    useful: fn(&Vocabulary) -> bool,
-    rewrite: fn(&Context<'_>, Id, &TensorNode, &mut Vec<Term>),
-) -> Rule {
-    Rule { name, class, policy: FloatPolicy::Exact, statement, useful, rewrite }
-}
-
 pub(crate) static RULES: &[Rule] = &[
-    rule(
-        "dot-cat-k",
+    Rule::new(
         RuleClass::Integer,
+        "dot-cat-k",
         "dot(cat_k(x, y), b) => dot(x, slice_k b) + dot(y, slice_k b), k the contracted dimension; right side alike",
         has_dot_and_add,
         along_contraction,
     ),
-    rule(
-        "dot-cat-m",
+    Rule::new(
         RuleClass::Exact,
+        "dot-cat-m",
         "dot(cat_m(x, y), b) => cat(dot(x, b), dot(y, b)), m a free dimension of the left operand",
         has_dot,
         along_rows,
     ),
-    rule(
-        "dot-cat-n",
+    Rule::new(
         RuleClass::Exact,
+        "dot-cat-n",
         "dot(a, cat_n(x, y)) => cat(dot(a, x), dot(a, y)), n a free dimension of the right operand",
         has_dot,
         along_columns,
     ),
-    rule(
-        "cat-dot-m",
+    Rule::new(
         RuleClass::Exact,
+        "cat-dot-m",
         "cat(dot(x, b), dot(y, b)) => dot(cat_m(x, y), b)",
         has_dot,
         joined_rows,
     ),
-    rule(
-        "cat-dot-n",
+    Rule::new(
         RuleClass::Exact,
+        "cat-dot-n",
         "cat(dot(a, x), dot(a, y)) => dot(a, cat_n(x, y))",
         has_dot,
         joined_columns,
     ),
-    rule(
-        "dot-batch-unroll",
+    Rule::new(
         RuleClass::Exact,
+        "dot-batch-unroll",
         "dot[B;C](a, b) => cat_0(dot[B;C](a_i, b_i), ..), slices of the first batch dimension longer than 1",
         has_dot,
         unrolled,
     ),
-    rule(
-        "slice-dot-b",
+    Rule::new(
         RuleClass::Exact,
+        "slice-dot-b",
         "slice of batch dimensions (dot(a, b)) => dot(slice a, slice b)",
         has_dot,
         sliced_batch,
     ),
-    rule(
-        "rev-dot-free-l",
+    Rule::new(
         RuleClass::Exact,
+        "rev-dot-free-l",
         "rev[D](dot(a, b)) => dot(rev a, b), D free dimensions of a",
         has_dot_and_reverse,
         reversed_left,
     ),
-    rule(
-        "rev-dot-free-r",
+    Rule::new(
         RuleClass::Exact,
+        "rev-dot-free-r",
         "rev[D](dot(a, b)) => dot(a, rev b), D free dimensions of b",
         has_dot_and_reverse,
         reversed_right,
     ),
-    rule(
-        "rev-dot-contract",
+    Rule::new(
         RuleClass::Integer,
+        "rev-dot-contract",
         "dot(rev[D](a), rev[E](b)) => dot(a, b), D and E the same contracted dimensions",
         has_dot,
         reversed_contraction,
     ),
-    rule(
-        "pad-dot-k",
+    Rule::new(
         RuleClass::Integer,
+        "pad-dot-k",
         "dot(a, b) => dot(cat_k(a, 0), cat_k(b, 0)), to the shortest contraction of an instruction",
         has_least_sizes,
         padded_contraction,
     ),
-    rule(
-        "pad-dot-m",
+    Rule::new(
         RuleClass::Exact,
+        "pad-dot-m",
         "dot(a, b) => slice_m(dot(cat_m(a, 0), b)), to the least number of rows of an instruction",
         has_least_sizes,
         padded_rows,
     ),
-    rule(
-        "pad-dot-n",
+    Rule::new(
         RuleClass::Exact,
+        "pad-dot-n",
         "dot(a, b) => slice_n(dot(a, cat_n(b, 0))), to the least number of columns of an instruction",
         has_least_sizes,
         padded_columns,

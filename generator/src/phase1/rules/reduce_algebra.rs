@@ -3,164 +3,165 @@
 
 use super::reduce::parts;
 use super::{Context, Rule, RuleClass, neutral, summed_in};
-use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::{Vocabulary, key};
 use act_hlo::{Binary, ElemType, OpKind, Unary};
 use egg::Id;
 
-const fn rule(
-    name: &'static str,
-    class: RuleClass,
-    statement: &'static str,
-    useful: fn(&Vocabulary) -> bool,
-    rewrite: fn(&Context<'_>, Id, &TensorNode, &mut Vec<Term>),
-) -> Rule {
-    Rule { name, class, policy: FloatPolicy::Exact, statement, useful, rewrite }
-}
-
 pub(crate) static RULES: &[Rule] = &[
-    rule(
-        "red-none",
+    Rule::new(
         RuleClass::Conditional,
+        "red-none",
         "red[](x; z) => x, z neutral, x without denormals",
         super::always,
         of_nothing,
     ),
-    rule(
-        "red-1",
+    Rule::new(
         RuleClass::Conditional,
+        "red-1",
         "red[D](x; z) => rs(x), every dimension in D of size 1, z neutral, x without denormals",
         super::always,
         of_size_one,
     ),
-    rule(
-        "red-red",
+    Rule::new(
         RuleClass::Integer,
+        "red-red",
         "red[D](red[E](x; z); a) => red[E+D'](x; a), z neutral",
         has_reduce,
         nested,
     ),
-    rule(
-        "red-split-dims",
+    Rule::new(
         RuleClass::Integer,
+        "red-split-dims",
         "red[D](x; a) => red[D'](red[d](x; z); a), d one of D, toward instructions that reduce fewer dimensions",
         has_reduce,
         one_dimension,
     ),
-    rule(
-        "red-to-instruction",
+    Rule::new(
         RuleClass::Exact,
+        "red-to-instruction",
         "red[D](x) => rs(red[D'](rs x)), neighbours that are reduced together or kept together merged, to the rank \
          of an instruction",
         has_reduce,
         merged,
     ),
-    rule(
-        "red-splat",
+    Rule::new(
         RuleClass::Conditional,
+        "red-splat",
         "red[D](splat c; a) => splat(a + n * c), n the number of reduced elements, c and the sum whole numbers that \
          are exact; max(a, c) alike",
         super::always,
         of_splat,
     ),
-    rule(
-        "red-bcast-add",
+    Rule::new(
         RuleClass::Integer,
+        "red-bcast-add",
         "red+[D](bc[E](x); 0) => bc(x * splat n), D outside E, n the number of reduced elements",
         has_multiply,
         of_broadcast_sum,
     ),
-    rule(
-        "red-bcast-order",
+    Rule::new(
         RuleClass::Conditional,
+        "red-bcast-order",
         "red[D](bc[E](x); z) => bc(x), D outside E, for max, min, and, or; z neutral, x without denormals",
         super::always,
         of_broadcast_order,
     ),
-    rule(
-        "red-const-in",
+    Rule::new(
         RuleClass::Integer,
+        "red-const-in",
         "splat c * red+(x; 0) => red+(splat c * x; 0)",
         has_sum_and_multiply,
         scale_in,
     ),
-    rule(
-        "red-const-out",
+    Rule::new(
         RuleClass::Integer,
+        "red-const-out",
         "red+(splat c * x; 0) => splat c * red+(x; 0)",
         has_sum_and_multiply,
         scale_out,
     ),
-    rule("red-neg", RuleClass::Integer, "neg red+(x; 0) => red+(neg x; 0)", has_sum_and_negate, negate_in),
-    rule("neg-red", RuleClass::Integer, "red+(neg x; 0) => neg red+(x; 0)", has_sum_and_negate, negate_out),
-    rule(
-        "red-add",
+    Rule::new(
         RuleClass::Integer,
+        "red-neg",
+        "neg red+(x; 0) => red+(neg x; 0)",
+        has_sum_and_negate,
+        negate_in,
+    ),
+    Rule::new(
+        RuleClass::Integer,
+        "neg-red",
+        "red+(neg x; 0) => neg red+(x; 0)",
+        has_sum_and_negate,
+        negate_out,
+    ),
+    Rule::new(
+        RuleClass::Integer,
+        "red-add",
         "red[D](x; z) + red[D](y; a) => red[D](x + y; a), z neutral",
         has_reduce,
         join,
     ),
-    rule(
-        "red-add-out",
+    Rule::new(
         RuleClass::Integer,
+        "red-add-out",
         "red[D](x + y; a) => red[D](x; z) + red[D](y; a), z neutral",
         has_reduce,
         take_apart,
     ),
-    rule(
-        "red-max-neg",
+    Rule::new(
         RuleClass::Exact,
+        "red-max-neg",
         "red_max(x; a) => neg red_min(neg x; neg a), floats; min alike",
         has_negate,
         by_negation,
     ),
-    rule(
-        "red-max-not",
+    Rule::new(
         RuleClass::Exact,
+        "red-max-not",
         "red_max(x; a) => not red_min(not x; not a), integers; min alike",
         has_not,
         by_complement,
     ),
-    rule(
-        "red-init",
+    Rule::new(
         RuleClass::Integer,
+        "red-init",
         "red(x; a) => red(x; z) + bc a, a not neutral, z neutral, for every combiner",
         has_reduce,
         from_neutral,
     ),
-    rule(
-        "red-cat",
+    Rule::new(
         RuleClass::Integer,
+        "red-cat",
         "red[d](cat_d(x, y); a) => red[d](x; z) + red[d](y; a), for every combiner",
         has_reduce,
         of_concatenation,
     ),
-    rule(
-        "red-cat-other",
+    Rule::new(
         RuleClass::Exact,
+        "red-cat-other",
         "red[D](cat_f(x, y)) => cat_f'(red[D](x), red[D](y)), f not in D",
         has_reduce,
         beside_concatenation,
     ),
-    rule(
-        "red-halve",
+    Rule::new(
         RuleClass::Integer,
+        "red-halve",
         "red[d](x; a) => red[d](x[0:n/2] + x[n/2:n]; a), n even, where no instruction reduces with this combiner",
         super::always,
         halve,
     ),
-    rule(
-        "red-peel",
+    Rule::new(
         RuleClass::Integer,
+        "red-peel",
         "red[d](x; a) => red[d](x[0:n-1]; a) + rs(x[n-1:n]), n odd, where no instruction reduces with this combiner",
         super::always,
         peel,
     ),
-    rule(
-        "slice-reduce",
+    Rule::new(
         RuleClass::Exact,
+        "slice-reduce",
         "slice(red[D](x)) => red[D](slice x), stride 1",
         has_reduce,
         sliced,
