@@ -57,8 +57,9 @@ pub(crate) struct Vocabulary {
     products: BTreeSet<(DotForm, Vec<Sizes>, bool)>,
     /// Literal bounds of clamps: (low, high), both scalars of the clamp's type.
     pub(crate) clamps: BTreeSet<(act_hlo::Literal, act_hlo::Literal)>,
-    /// Operators that some instruction computes by themselves, from inputs of its own.
-    alone: BTreeSet<(String, ElemType)>,
+    /// Operators that some instruction computes by themselves, from inputs of its own; comparisons, selections and
+    /// conversions wherever they stand.
+    offered: BTreeSet<(String, ElemType)>,
     /// Comparisons by the type compared, and those that an instruction computes by themselves.
     comparisons: BTreeSet<(Direction, ElemType, bool)>,
     /// Conversions from one type to another, and whether by themselves.
@@ -168,17 +169,17 @@ impl Vocabulary {
             // Comparisons and what is done with their results come in so many equal forms that one which stands in an
             // instruction at all is not written as others.
             let truth = matches!(stmt.op, OpKind::Compare(_) | OpKind::Select | OpKind::Convert);
-            let alone = truth || single && inner(stmt) && stmt.operands.iter().all(|&o| input[o]);
-            if alone {
-                self.alone.insert((key(&stmt.op), stmt.elem));
+            let offered = truth || single && inner(stmt) && stmt.operands.iter().all(|&o| input[o]);
+            if offered {
+                self.offered.insert((key(&stmt.op), stmt.elem));
             }
             let from = stmt.operands.first().map(|&o| stmts[o].elem);
             match (&stmt.op, from) {
                 (OpKind::Compare(direction), Some(from)) => {
-                    self.comparisons.insert((*direction, from, alone));
+                    self.comparisons.insert((*direction, from, offered));
                 }
                 (OpKind::Convert, Some(from)) => {
-                    self.conversions.insert((from, stmt.elem, alone));
+                    self.conversions.insert((from, stmt.elem, offered));
                 }
                 _ => {}
             }
@@ -188,7 +189,7 @@ impl Vocabulary {
     /// Whether an instruction computes this operator and nothing else; for comparisons, selections and conversions,
     /// whether any contains it.
     pub(crate) fn computes(&self, key: &str, elem: ElemType) -> bool {
-        self.alone.contains(&(key.to_owned(), elem))
+        self.offered.contains(&(key.to_owned(), elem))
     }
 
     /// Whether it may help to write one operator as others: no instruction computes it, and they occur.
@@ -198,19 +199,19 @@ impl Vocabulary {
 
     /// Whether some instruction compares values of this type so.
     pub(crate) fn compares(&self, direction: Direction, elem: ElemType) -> bool {
-        [false, true].iter().any(|&alone| self.comparisons.contains(&(direction, elem, alone)))
+        [false, true].iter().any(|&offered| self.comparisons.contains(&(direction, elem, offered)))
     }
 
-    /// Whether some instruction does so, unless it is only wished for.
-    pub(crate) fn compares_alone(&self, direction: Direction, elem: ElemType) -> bool {
+    /// Whether some instruction compares so; what a test only wishes for does not count.
+    pub(crate) fn offers_compare(&self, direction: Direction, elem: ElemType) -> bool {
         self.comparisons.contains(&(direction, elem, true))
     }
 
     pub(crate) fn converts(&self, from: ElemType, to: ElemType) -> bool {
-        [false, true].iter().any(|&alone| self.conversions.contains(&(from, to, alone)))
+        [false, true].iter().any(|&offered| self.conversions.contains(&(from, to, offered)))
     }
 
-    pub(crate) fn converts_alone(&self, from: ElemType, to: ElemType) -> bool {
+    pub(crate) fn offers_convert(&self, from: ElemType, to: ElemType) -> bool {
         self.conversions.contains(&(from, to, true))
     }
 
@@ -221,7 +222,7 @@ impl Vocabulary {
         found
     }
 
-    /// All operators for all of these types, none of them computed alone: whatever a rule may aim at.
+    /// All operators for all of these types, none of them offered: whatever a rule may aim at.
     #[cfg(test)]
     pub(crate) fn with_every_operator(mut self, elems: &[ElemType]) -> Vocabulary {
         let unaries = act_hlo::Unary::ALL.iter().map(|u| u.name());
@@ -234,7 +235,7 @@ impl Vocabulary {
             self.comparisons.extend(Direction::ALL.iter().map(|d| (*d, a, false)));
             self.conversions.extend(elems.iter().map(|&b| (a, b, false)));
         }
-        self.alone.clear();
+        self.offered.clear();
         self
     }
 

@@ -254,7 +254,7 @@ fn flip(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let (elem, other) = (cx.elem(x), flipped(direction));
     let wanted = other != direction
         && cx.vocabulary.compares(other, elem)
-        && !cx.vocabulary.compares_alone(direction, elem);
+        && !cx.vocabulary.offers_compare(direction, elem);
     if wanted && !cx.is_constant(class) {
         out.push(Term::compare(other, cx.class(y), cx.class(x)));
     }
@@ -285,7 +285,7 @@ fn by_complement(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<T
     let (elem, other) = (cx.elem(x), opposite(direction));
     let wanted = has_opposite(direction, elem)
         && cx.vocabulary.compares(other, elem)
-        && !cx.vocabulary.compares_alone(direction, elem)
+        && !cx.vocabulary.offers_compare(direction, elem)
         && cx.vocabulary.has("not", ElemType::Pred);
     if wanted && !cx.is_constant(class) {
         let compared = Term::compare(other, cx.class(x), cx.class(y));
@@ -306,7 +306,7 @@ fn step(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
         Direction::Gt => (Direction::Ge, value + 1),
         Direction::Eq | Direction::Ne => return,
     };
-    let wanted = cx.vocabulary.compares(other, elem) && !cx.vocabulary.compares_alone(direction, elem);
+    let wanted = cx.vocabulary.compares(other, elem) && !cx.vocabulary.offers_compare(direction, elem);
     if let Some(next) = whole(elem, next).filter(|_| wanted) {
         out.push(Term::compare(other, cx.class(x), Term::splat(next, &cx.shape(x).dims)));
     }
@@ -352,7 +352,7 @@ fn by_extremum(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Ter
     };
     let wanted = cx.vocabulary.compares(Direction::Eq, elem)
         && cx.vocabulary.has(op.name(), elem)
-        && !cx.vocabulary.compares_alone(direction, elem);
+        && !cx.vocabulary.offers_compare(direction, elem);
     if wanted && !cx.is_constant(class) {
         let extremum = Term::binary(op, cx.class(x), cx.class(y));
         out.push(Term::compare(Direction::Eq, extremum, cx.class(x)));
@@ -364,7 +364,7 @@ fn equality_by_order(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut V
     let elem = cx.elem(x);
     let wanted = cx.vocabulary.compares(Direction::Le, elem)
         && cx.vocabulary.has("and", ElemType::Pred)
-        && !cx.vocabulary.compares_alone(Direction::Eq, elem);
+        && !cx.vocabulary.offers_compare(Direction::Eq, elem);
     if wanted && !cx.is_constant(class) {
         let least = Term::compare(Direction::Le, cx.class(x), cx.class(y));
         let most = Term::compare(Direction::Le, cx.class(y), cx.class(x));
@@ -397,7 +397,7 @@ fn with_truth(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term
 fn by_xor(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((direction, p, q)) = comparison(node) else { return };
     let wanted = cx.elem(p) == ElemType::Pred && cx.vocabulary.has("xor", ElemType::Pred);
-    if !wanted || cx.vocabulary.compares_alone(direction, ElemType::Pred) || cx.is_constant(class) {
+    if !wanted || cx.vocabulary.offers_compare(direction, ElemType::Pred) || cx.is_constant(class) {
         return;
     }
     let differ = Term::binary(Binary::Xor, cx.class(p), cx.class(q));
@@ -461,7 +461,7 @@ fn narrow(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
 fn widen(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((direction, x, y)) = comparison(node) else { return };
     let elem = cx.elem(x);
-    if cx.is_constant(class) || cx.vocabulary.compares_alone(direction, elem) {
+    if cx.is_constant(class) || cx.vocabulary.offers_compare(direction, elem) {
         return;
     }
     let wider = cx.vocabulary.types("convert").into_iter().find(|&wide| {

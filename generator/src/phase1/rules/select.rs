@@ -379,7 +379,7 @@ fn converted_truth(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec
     let Shape { elem, dims, .. } = node.shape();
     let wanted = cx.elem(p) == ElemType::Pred
         && cx.vocabulary.has("select", *elem)
-        && !cx.vocabulary.converts_alone(ElemType::Pred, *elem);
+        && !cx.vocabulary.offers_convert(ElemType::Pred, *elem);
     if wanted
         && !cx.is_constant(class)
         && let (Some(one), Some(zero)) = (number(*elem, true, dims), number(*elem, false, dims))

@@ -205,7 +205,7 @@ fn other_sign(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term
 fn convert_via(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let (OpKind::Convert, &[x]) = (node.op(), &node.operands[..]) else { return };
     let (from, to) = (cx.elem(x), node.shape().elem);
-    if cx.vocabulary.converts_alone(from, to) || cx.is_constant(class) {
+    if cx.vocabulary.offers_convert(from, to) || cx.is_constant(class) {
         return;
     }
     let between = cx.vocabulary.types("convert").into_iter().find(|&b| {
@@ -227,7 +227,7 @@ fn convert_via(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Ter
 fn convert_by_bits(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let (OpKind::Convert, &[x]) = (node.op(), &node.operands[..]) else { return };
     let (from, to) = (cx.elem(x), node.shape().elem);
-    if counterpart(from) == Some(to) && !cx.is_constant(class) && !cx.vocabulary.converts_alone(from, to) {
+    if counterpart(from) == Some(to) && !cx.is_constant(class) && !cx.vocabulary.offers_convert(from, to) {
         out.push(cx.class(x).bitcast(to));
     }
 }
@@ -243,7 +243,7 @@ fn truth_by_comparison(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut
     let wanted = node.shape().elem == ElemType::Pred
         && tests_alike(elem)
         && cx.vocabulary.compares(Direction::Ne, elem)
-        && !cx.vocabulary.converts_alone(elem, ElemType::Pred);
+        && !cx.vocabulary.offers_convert(elem, ElemType::Pred);
     if let Some(zero) = whole(elem, 0).filter(|_| wanted && !cx.is_constant(class)) {
         let zero = Term::splat(zero, &node.shape().dims);
         out.push(Term::compare(Direction::Ne, cx.class(x), zero));
@@ -255,7 +255,7 @@ fn comparison_by_truth(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut
     let elem = cx.elem(a);
     let wanted = tests_alike(elem)
         && cx.vocabulary.converts(elem, ElemType::Pred)
-        && !cx.vocabulary.compares_alone(Direction::Ne, elem);
+        && !cx.vocabulary.offers_compare(Direction::Ne, elem);
     if !wanted || cx.is_constant(class) {
         return;
     }
