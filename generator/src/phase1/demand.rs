@@ -2,9 +2,10 @@
 //! class in a buffer, or a class stored to a place in d0; a choice is an instruction, an identity instruction or an input.
 //! Choices are found top-down from the roots, so that only what some instruction asks for is matched.
 
-use super::facts::TensorGraph;
-use super::matcher::Matcher;
+use super::facts::{Source, TensorGraph};
+use super::matcher::{Look, Matcher};
 use super::matching::{Input, Match, Matching};
+use super::round_trips;
 use super::view::Layout;
 use act_hlo::OpKind;
 use act_isa::{BufferId, Isa, Place};
@@ -104,7 +105,8 @@ impl Expander<'_> {
             }
         }
         let matching = Matching { isa: self.isa, egraph: self.egraph };
-        for matcher in self.matchers {
+        let look = self.look(class);
+        for matcher in self.matchers.iter().filter(|m| m.may_fill(buffer, &look)) {
             let matches = matching.on_chip(matcher, class, buffer);
             found.extend(matches.into_iter().map(|m| self.instruction(m)));
         }
@@ -114,9 +116,23 @@ impl Expander<'_> {
         found
     }
 
+    fn look(&self, class: Id) -> Look {
+        let facts = &self.egraph[class].data;
+        let mut operators: Vec<&'static str> =
+            self.egraph[class].nodes.iter().map(|n| n.op().name()).collect();
+        operators.sort_unstable();
+        operators.dedup();
+        let in_memory = facts.value.is_some() || !facts.views.is_empty();
+        Look { elem: facts.shape.elem, operators, in_memory, constant: facts.value.is_some() }
+    }
+
     fn instruction(&self, m: Match) -> (Choice, Vec<Demand>, u64) {
         let needs = m.inputs.iter().filter_map(|input| match input {
             Input::OnChip(class, buffer) => Some(Demand::OnChip(*class, *buffer)),
+            Input::Hbm { source: Source::Stored(class), .. } => {
+                let place = round_trips::place(self.egraph, *class)?;
+                Some(Demand::Store(*class, place.clone()))
+            }
             Input::Hbm { .. } | Input::Fill { .. } => None,
         });
         let (needs, cost) = (needs.collect(), m.cost);
@@ -168,7 +184,8 @@ impl Expander<'_> {
         let matching = Matching { isa: self.isa, egraph: self.egraph };
         let mut found = Vec::new();
         for (class, place) in self.destinations(class, place) {
-            for matcher in self.matchers {
+            let look = self.look(class);
+            for matcher in self.matchers.iter().filter(|m| m.may_store(&look)) {
                 let matches = matching.store(matcher, class, &place);
                 found.extend(matches.into_iter().map(|m| self.instruction(m)));
             }

@@ -3,6 +3,7 @@
 use super::SelectError;
 use super::demand::{Demand, DemandGraph, Expander};
 use super::explore::{Explored, StopReason};
+use super::facts::{Source, SourceView};
 use super::language::is_movement;
 use super::vocabulary::{Vocabulary, key};
 use act_hlo::{Graph, NodeId, Op, OpKind};
@@ -16,17 +17,21 @@ pub(crate) struct Diagnosis<'a> {
 }
 
 impl Diagnosis<'_> {
-    /// The reason why result `root` of the kernel is not covered.
-    pub(crate) fn reason(&self, graph: &Graph, root: usize) -> SelectError {
-        let available = self.available(graph);
+    /// The reason why result `root` of the kernel is not covered; `demands` are those that were looked at already.
+    pub(crate) fn reason(&self, graph: &Graph, root: usize, demands: DemandGraph) -> SelectError {
+        let available = self.available(graph, demands);
         let missing = self.missing(graph, root, &available);
         let named = |id: NodeId| (key(&graph.node(id).op), graph.shape(id).clone());
         let isa = self.isa.name.clone();
-        // An operator that is in no instruction explains more than one that did not fit.
-        let foreign = missing.iter().find(|&&id| {
-            let op = &graph.node(id).op;
+        let ready = |id: &&NodeId| graph.node(**id).operands.iter().all(|o| available[o.0 as usize]);
+        // An operator that is in no instruction explains more than one that did not fit, but what has all of its
+        // operands comes first: a rewrite may do without the operator where only its operand is missing.
+        let foreign = |id: &&NodeId| {
+            let op = &graph.node(**id).op;
             computes(op) && !self.vocabulary.names(&key(op))
-        });
+        };
+        let computed_ready = missing.iter().any(|id| ready(&id) && computes(&graph.node(*id).op));
+        let foreign = missing.iter().find(|id| foreign(id) && (ready(id) || !computed_ready));
         if let Some(&id) = foreign {
             let (op, shape) = named(id);
             return SelectError::NoInstruction { isa, op, shape };
@@ -34,7 +39,6 @@ impl Diagnosis<'_> {
         if self.explored.report.stop != StopReason::Saturated {
             return SelectError::LimitReached { isa, stop: self.explored.report.stop };
         }
-        let ready = |id: &&NodeId| graph.node(**id).operands.iter().all(|o| available[o.0 as usize]);
         let blamed = missing
             .iter()
             .filter(|&&id| computes(&graph.node(id).op))
@@ -51,8 +55,7 @@ impl Diagnosis<'_> {
     }
 
     /// For every node whether its value is in d0 or can be made in some buffer.
-    fn available(&self, graph: &Graph) -> Vec<bool> {
-        let mut demands = DemandGraph::default();
+    fn available(&self, graph: &Graph, mut demands: DemandGraph) -> Vec<bool> {
         let wanted: Vec<Vec<usize>> = graph
             .ids()
             .map(|id| {
@@ -67,7 +70,8 @@ impl Diagnosis<'_> {
             .zip(wanted)
             .map(|(id, indices)| {
                 let facts = &self.explored.egraph[self.explored.classes[id.0 as usize]].data;
-                let in_memory = facts.value.is_some() || !facts.views.is_empty();
+                let given = |view: &SourceView| !matches!(view.source, Source::Stored(_));
+                let in_memory = facts.value.is_some() || facts.views.iter().any(given);
                 in_memory || indices.into_iter().any(|index| meetable[index])
             })
             .collect()

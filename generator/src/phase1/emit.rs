@@ -47,6 +47,7 @@ impl<'a> Emitter<'a> {
             let ids = self.demand(root)?;
             self.pii.roots.push(ids);
         }
+        super::round_trips::compact(&mut self.pii);
         Some(self.pii)
     }
 
@@ -74,11 +75,16 @@ impl<'a> Emitter<'a> {
                 vec![self.node(PiiOp::ConcatH { dim: *dim }, operands, buffer, lens.clone())]
             }
             Choice::Instr(m) => {
-                let mut on_chip = needs.into_iter();
+                let mut needs = needs.into_iter();
                 let mut operands = Vec::with_capacity(m.inputs.len());
                 for input in &m.inputs {
                     operands.push(match input {
-                        Input::OnChip(..) => *on_chip.next()?.first()?,
+                        Input::OnChip(..) => *needs.next()?.first()?,
+                        // The store that the window's bytes come from is a need without a value on chip.
+                        Input::Hbm { source: source @ Source::Stored(_), window } => {
+                            needs.next()?;
+                            self.view(*source, window)?
+                        }
                         Input::Hbm { source, window } => self.view(*source, window)?,
                         Input::Fill { scalar, window } => self.fill(*scalar, window)?,
                     });

@@ -12,7 +12,8 @@ use crate::numerics::FloatPolicy;
 use act_hlo::OpKind;
 use act_isa::{Place, TiledKernel};
 use egg::Id;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Why exploration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,6 +135,10 @@ impl Agenda {
     }
 }
 
+/// Proposals of one rule that are applied in an iteration, beside one for every node of the kernel. The others wait:
+/// a rule that proposes without end delays itself and not what the other rules lead to.
+const BUDGET: usize = 256;
+
 /// Applies the rules until nothing changes or a limit is reached.
 pub(crate) fn saturate(
     mut egraph: TensorGraph,
@@ -146,26 +151,41 @@ pub(crate) fn saturate(
 ) -> Explored {
     let mut fired: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut agenda = Agenda::default();
+    let mut waiting: VecDeque<Proposal> = VecDeque::new();
+    let mut seen: HashSet<(Id, u64)> = HashSet::new();
+    let budget = BUDGET + classes.len();
     let mut done = 0;
     let stop = loop {
         let due = agenda.due(&mut egraph);
-        if due.is_empty() {
+        if due.is_empty() && waiting.is_empty() {
             break StopReason::Saturated;
         }
         if done == iterations {
             break StopReason::Iterations;
         }
         done += 1;
-        let mut all = Vec::new();
         {
             let cx = Context::new(&egraph, vocabulary, policy);
             for &site in &due {
-                propose(&cx, site, rules, &mut all);
+                propose(&cx, site, rules, |proposal| {
+                    // What was proposed before is there.
+                    if seen.insert((site, proposal.fingerprint())) {
+                        waiting.push_back(proposal);
+                    }
+                });
                 agenda.note(site, &cx.take_reads());
             }
         }
+        let mut spent: BTreeMap<&'static str, usize> = BTreeMap::new();
         let mut full = false;
-        for Proposal { rule, class, term } in all {
+        for proposal in std::mem::take(&mut waiting) {
+            let spent = spent.entry(proposal.rule).or_insert(0);
+            if *spent == budget {
+                waiting.push_back(proposal);
+                continue;
+            }
+            *spent += 1;
+            let Proposal { rule, class, term } = proposal;
             let before = egraph.total_size();
             let right = term.add_to(&mut egraph);
             if egraph.union(class, right) || egraph.total_size() != before {
@@ -192,8 +212,17 @@ pub(crate) fn saturate(
     Explored { egraph, classes, report }
 }
 
+impl Proposal {
+    /// Of the term: the same in every run.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.term.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
 /// What the rules propose for one class, node by node.
-fn propose(cx: &Context<'_>, class: Id, rules: &[&'static Rule], out: &mut Vec<Proposal>) {
+fn propose(cx: &Context<'_>, class: Id, rules: &[&'static Rule], mut out: impl FnMut(Proposal)) {
     let mut terms = Vec::new();
     for node in cx.nodes(class) {
         if matches!(node.op(), OpKind::Parameter(_) | OpKind::Constant(_)) {
@@ -201,7 +230,7 @@ fn propose(cx: &Context<'_>, class: Id, rules: &[&'static Rule], out: &mut Vec<P
         }
         for rule in rules {
             (rule.rewrite)(cx, class, node, &mut terms);
-            out.extend(terms.drain(..).map(|term| Proposal { rule: rule.name, class, term }));
+            terms.drain(..).for_each(|term| out(Proposal { rule: rule.name, class, term }));
         }
     }
 }
@@ -219,7 +248,7 @@ pub(crate) fn proposals(
     ids.sort();
     let mut all = Vec::new();
     for id in ids {
-        propose(&cx, id, rules, &mut all);
+        propose(&cx, id, rules, |proposal| all.push(proposal));
     }
     all.into_iter().map(|p| (p.rule, p.class, p.term)).collect()
 }

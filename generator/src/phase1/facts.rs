@@ -30,6 +30,8 @@ pub(crate) enum Source {
     Parameter(u32),
     /// An interned constant; its view is relative to the constant's first byte until it is placed.
     Constant(ConstId),
+    /// A computed class, which must be stored to the place that was offered for it.
+    Stored(Id),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

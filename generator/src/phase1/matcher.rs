@@ -57,6 +57,16 @@ pub(crate) enum Target {
     Store { root: usize, view: SymbolicView },
 }
 
+/// What a class looks like from outside: enough to see that most rules cannot match it.
+pub(crate) struct Look {
+    pub(crate) elem: ElemType,
+    /// Names of its operators, sorted.
+    pub(crate) operators: Vec<&'static str>,
+    /// It lies in d0 or is a constant.
+    pub(crate) in_memory: bool,
+    pub(crate) constant: bool,
+}
+
 /// Why no rule could be generated for an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnmatchableError {
@@ -114,6 +124,42 @@ impl Matcher {
             Slice::Hbm(window) => store_targets(instr, *root, SymbolicView::window(window)),
         };
         Ok(Matcher { instr: id, origin, patterns, targets, loose: false })
+    }
+}
+
+impl Matcher {
+    /// Whether the rule may compute a class that looks like this in `buffer`.
+    pub(crate) fn may_fill(&self, buffer: BufferId, look: &Look) -> bool {
+        self.targets.iter().any(|target| match target {
+            Target::OnChip { root, buffer: out, .. } => *out == buffer && self.may_root(*root, look),
+            Target::Store { .. } => false,
+        })
+    }
+
+    /// Whether the rule may store a class that looks like this.
+    pub(crate) fn may_store(&self, look: &Look) -> bool {
+        self.targets.iter().any(|target| match target {
+            Target::OnChip { .. } => false,
+            Target::Store { root, .. } => self.may_root(*root, look),
+        })
+    }
+
+    /// What only moves the bits of its result moves those of any type of the same width.
+    fn may_root(&self, root: usize, look: &Look) -> bool {
+        let elem = self.patterns[root].elem;
+        if elem == look.elem { self.may_be(root, look) } else { elem.bits() == look.elem.bits() }
+    }
+
+    fn may_be(&self, stmt: usize, look: &Look) -> bool {
+        let pattern = &self.patterns[stmt];
+        pattern.elem == look.elem
+            && pattern.forms.iter().any(|form| match form {
+                Form::OnChip { .. } => true,
+                Form::InHbm { .. } => look.in_memory,
+                Form::Splat(_) => look.constant,
+                Form::Same { operand } | Form::TimesOne { operand, .. } => self.may_be(*operand, look),
+                Form::Node { op, .. } => look.operators.binary_search(&op.name()).is_ok(),
+            })
     }
 }
 

@@ -316,7 +316,7 @@ impl<'a> Matching<'a> {
             }
             Form::Node { op, operands, commutes } => {
                 for node in &self.egraph[class].nodes {
-                    if node.operands.len() != operands.len() {
+                    if node.op().name() != op.name() || node.operands.len() != operands.len() {
                         continue;
                     }
                     let mut next = state.clone();

@@ -16,6 +16,7 @@ mod polynomial;
 mod prices;
 mod print;
 mod rims;
+mod round_trips;
 mod rules;
 mod symbolic;
 mod term;
@@ -35,6 +36,7 @@ use crate::pii::PiiGraph;
 use act_hlo::Shape;
 use act_isa::{BufferId, InstrId, Isa, Place, Selectable, TiledKernel};
 use demand::{Demand, DemandGraph, Expander};
+use egg::Id;
 use emit::Emitter;
 use enumerate::Enumeration;
 use explore::Explored;
@@ -196,38 +198,52 @@ impl Selector {
         if let Some(clash) = explored.egraph.analysis.clash() {
             return Err(SelectError::Contradiction(clash.to_owned()));
         }
-        let params: Vec<_> = kernel.graph.params().iter().map(|p| explored.classes[p.0 as usize]).collect();
-        let expander = Expander {
-            isa: &self.isa,
-            egraph: &explored.egraph,
-            matchers: &self.matchers,
-            ins: &kernel.ins,
-            params: &params,
-        };
-        let mut demands = DemandGraph::default();
-        let mut roots = Vec::with_capacity(kernel.outs.len());
-        for (place, root) in kernel.outs.iter().zip(kernel.graph.roots()) {
-            let class = explored.classes[root.0 as usize];
-            let demand = match place {
-                Place::Hbm(view) => Demand::Store(class, view::Layout::of(view)),
-                Place::OnChip { buf, .. } => Demand::OnChip(class, *buf),
-            };
-            roots.push(expander.expand(&mut demands, demand));
+        let mut explored = explored;
+        let (mut demands, mut roots) = self.demands(kernel, &explored);
+        if uncovered(&demands, &roots).is_some() {
+            round_trips::offer(&mut explored.egraph);
+            (demands, roots) = self.demands(kernel, &explored);
         }
-        let meetable = demands.meetable();
-        if let Some(root) = roots.iter().position(|&r| !meetable[r]) {
+        if let Some(root) = uncovered(&demands, &roots) {
+            let params = params(kernel, &explored);
             let diagnosis = diagnose::Diagnosis {
                 isa: &self.isa,
                 vocabulary: &self.vocabulary,
                 explored: &explored,
-                expander: &expander,
+                expander: &self.expander(kernel, &explored, &params),
             };
-            return Err(diagnosis.reason(&kernel.graph, root));
+            return Err(diagnosis.reason(&kernel.graph, root, demands));
         }
         match Enumeration::new(demands, &roots, limits.expansions) {
             Some(enumeration) => Ok(Selection { explored, enumeration, roots, given: HashSet::new() }),
             None => Err(SelectError::LimitReached { isa: self.isa.name.clone(), stop: explored.report.stop }),
         }
+    }
+
+    /// Everything that the results of a kernel may need, and the demands for the results themselves.
+    fn demands(&self, kernel: &TiledKernel, explored: &Explored) -> (DemandGraph, Vec<usize>) {
+        let params = params(kernel, explored);
+        let expander = self.expander(kernel, explored, &params);
+        let mut demands = DemandGraph::default();
+        let wanted = kernel.outs.iter().zip(kernel.graph.roots()).map(|(place, root)| {
+            let class = explored.classes[root.0 as usize];
+            match place {
+                Place::Hbm(view) => Demand::Store(class, view::Layout::of(view)),
+                Place::OnChip { buf, .. } => Demand::OnChip(class, *buf),
+            }
+        });
+        let roots = wanted.map(|demand| expander.expand(&mut demands, demand)).collect();
+        (demands, roots)
+    }
+
+    fn expander<'a>(
+        &'a self,
+        kernel: &'a TiledKernel,
+        explored: &'a Explored,
+        params: &'a [Id],
+    ) -> Expander<'a> {
+        let (isa, egraph) = (&self.isa, &explored.egraph);
+        Expander { isa, egraph, matchers: &self.matchers, ins: &kernel.ins, params }
     }
 
     fn explore(
@@ -270,6 +286,17 @@ impl Selector {
         }
         Ok(())
     }
+}
+
+/// Class of every parameter.
+fn params(kernel: &TiledKernel, explored: &Explored) -> Vec<Id> {
+    kernel.graph.params().iter().map(|p| explored.classes[p.0 as usize]).collect()
+}
+
+/// The first result that cannot be had.
+fn uncovered(demands: &DemandGraph, roots: &[usize]) -> Option<usize> {
+    let meetable = demands.meetable();
+    roots.iter().position(|&r| !meetable[r])
 }
 
 impl Selection {

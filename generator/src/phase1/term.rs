@@ -6,13 +6,13 @@ use super::language::{HeadOp, TensorNode};
 use act_hlo::{Binary, Direction, DotDims, ElemType, Literal, OpKind, Shape, Unary};
 use egg::Id;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Term {
     pub(crate) shape: Shape,
     pub(crate) kind: Kind,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Class(Id),
     /// Every element is this scalar.

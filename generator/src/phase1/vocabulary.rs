@@ -49,6 +49,8 @@ pub(crate) struct Vocabulary {
     ops: BTreeSet<(String, ElemType)>,
     /// Result sizes of an operator in some instruction, by operator.
     sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
+    /// The same without sums that have a product for an operand: those take no other value of their size.
+    general_sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
     /// Lengths of the contracted dimension per product that is added to another value.
     pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
     pub(crate) dots: BTreeSet<DotForm>,
@@ -99,10 +101,15 @@ impl Vocabulary {
         for (at, stmt) in computation.stmts.iter().enumerate() {
             self.ops.insert((key(&stmt.op), stmt.elem));
             let result: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
-            if let Some(result) = &result {
-                self.sizes.entry((key(&stmt.op), stmt.elem)).or_default().insert(result.clone());
-            }
             let operand = |k: usize| stmt.operands.get(k).and_then(|&o| computation.stmts.get(o));
+            let product = |k| operand(k).is_some_and(|s: &act_isa::Stmt| matches!(s.op, OpKind::Dot(_)));
+            if let Some(result) = &result {
+                let at = (key(&stmt.op), stmt.elem);
+                if !matches!(stmt.op, OpKind::Binary(Binary::Add)) || !(product(0) || product(1)) {
+                    self.general_sizes.entry(at.clone()).or_default().insert(result.clone());
+                }
+                self.sizes.entry(at).or_default().insert(result.clone());
+            }
             match &stmt.op {
                 OpKind::Dot(dims) => {
                     if let (Some(lhs), Some(rhs)) = (operand(0), operand(1)) {
@@ -126,8 +133,6 @@ impl Vocabulary {
                     }
                 }
                 OpKind::Binary(Binary::Add) => {
-                    let product =
-                        |k| operand(k).is_some_and(|s: &act_isa::Stmt| matches!(s.op, OpKind::Dot(_)));
                     self.accumulates |= product(0) || product(1);
                     if !product(0) && !product(1) {
                         self.plain_sums.insert(stmt.elem);
@@ -242,6 +247,14 @@ impl Vocabulary {
     /// Sizes at which instructions have an operator.
     pub(crate) fn sizes(&self, key: &str, elem: ElemType) -> impl Iterator<Item = &Vec<Sizes>> + use<'_> {
         self.sizes.get(&(key.to_owned(), elem)).into_iter().flatten()
+    }
+
+    /// Whether an instruction has an operator at this size, and not only to add a product to a value.
+    pub(crate) fn takes(&self, key: &str, elem: ElemType, dims: &[u64]) -> bool {
+        let sizes = self.general_sizes.get(&(key.to_owned(), elem));
+        sizes.into_iter().flatten().any(|sizes| {
+            sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
+        })
     }
 
     /// Whether instructions have a product of these sizes only as something that they add to a value.

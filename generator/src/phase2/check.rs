@@ -5,6 +5,7 @@
 use super::validate::alpha_values;
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{AsmInstr, BetaVal, Env, Isa, Place, Slice, Space, TiledKernel, View};
+use std::collections::BTreeSet;
 
 /// A box of cells of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +131,7 @@ pub(super) fn check(
     })
 }
 
-/// Whether every load from scratch memory reads exactly what one earlier store wrote there, and nothing else does.
+/// Whether every load from scratch memory reads what earlier stores wrote there, and every byte is written once.
 fn spills_are_restored(graph: &PiiGraph, nodes: &[PiiId]) -> Result<(), String> {
     let scratch = |view: &&View| view.space == Space::Scratch;
     let mut stored: Vec<&View> = Vec::new();
@@ -139,7 +140,7 @@ fn spills_are_restored(graph: &PiiGraph, nodes: &[PiiId]) -> Result<(), String> 
         for &operand in &node.operands {
             if let PiiOp::HbmView(view) = &graph.node(operand).op
                 && view.space == Space::Scratch
-                && !stored.contains(&view)
+                && !written(&stored, view)
             {
                 return Err("scratch memory is read before it is written".to_owned());
             }
@@ -156,6 +157,25 @@ fn spills_are_restored(graph: &PiiGraph, nodes: &[PiiId]) -> Result<(), String> 
         }
     }
     Ok(())
+}
+
+/// Whether the stores have written every byte that the load reads.
+fn written(stored: &[&View], load: &View) -> bool {
+    if stored.contains(&load) {
+        return true;
+    }
+    let bytes = |view: &View| {
+        let mut all = vec![view.start.c0];
+        for &(len, stride) in &view.dims {
+            let steps = |at: i64| (0..i64::try_from(len).unwrap_or(0)).map(move |i| at + i * stride);
+            all = all.into_iter().flat_map(steps).collect();
+        }
+        all
+    };
+    let (first, end) = ends_of(load);
+    let near = stored.iter().filter(|store| ends_of(store).0 < end && first < ends_of(store).1);
+    let known: BTreeSet<i64> = near.flat_map(|store| bytes(store)).collect();
+    bytes(load).iter().all(|byte| known.contains(byte))
 }
 
 /// First byte of a window with positive strides, and the byte behind its last.

@@ -56,8 +56,10 @@ pub(super) fn sethi_ullman(skeleton: &Skeleton) -> Option<Vec<usize>> {
     };
 
     let mut visit = Visit { done: vec![false; skeleton.steps.len()], order: Vec::new() };
-    // A spilled value is stored before what needs its room is made.
-    for sink in skeleton.spills.iter().copied().chain(sorted(&skeleton.sinks)) {
+    // A spilled value is stored before what needs its room is made. What nobody reads, because of a slot that was joined
+    // from several values only a part is used, comes last.
+    let all = 0..skeleton.steps.len();
+    for sink in skeleton.spills.iter().copied().chain(sorted(&skeleton.sinks)).chain(all) {
         visit.from(sink, &|step| {
             let mut before = sorted(&skeleton.steps[step].producers);
             before.extend(&skeleton.steps[step].hazards);

@@ -164,6 +164,8 @@ struct Step {
 
 /// Longest chain followed.
 const CHAIN: usize = 8;
+/// Most terms proposed for one node.
+const CHAINS: usize = 16;
 
 /// The operand through which the node is a monotone non-decreasing function, and the step; NaN cannot arise from
 /// finite or infinite inputs.
@@ -216,6 +218,10 @@ fn monotone(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>)
 
 /// `steps` lead from `x` to the class, outermost first.
 fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, result: &Shape, out: &mut Vec<Term>) {
+    // A class that is spelled in many ways has more chains than anything gains from.
+    if out.len() >= CHAINS {
+        return;
+    }
     for inner in cx.nodes(x) {
         if let OpKind::Binary(op @ (Binary::Maximum | Binary::Minimum)) = inner.op()
             && inner.shape().elem.is_int()

@@ -14,8 +14,8 @@ pub(crate) static RULES: &[Rule] = &[
         name: "rs-to-instruction",
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
-        statement: "f(x, ..) => rs(rs'(f(x, ..))), f elementwise, rs' to the rank and the fixed inner sizes of an \
-                    instruction with f",
+        statement: "f(x, ..) => rs(rs'(f(x, ..))), f elementwise and of no size that instructions take, rs' to the rank \
+                    and the fixed inner sizes of an instruction with f",
         useful: has_sizes,
         rewrite: reshape,
     },
@@ -66,6 +66,11 @@ fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> impl Iterator<Item = &'a Ve
     cx.vocabulary.sizes(&key(node.op()), node.shape().elem)
 }
 
+/// Whether some instruction has the operator at the node's own size.
+fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
+    cx.vocabulary.takes(&key(node.op()), node.shape().elem, &node.shape().dims)
+}
+
 /// The shape of this rank and these fixed inner sizes with the elements of `dims` in the same order.
 fn fitted(dims: &[u64], sizes: &[Sizes]) -> Option<Vec<u64>> {
     let fixed: Vec<u64> =
@@ -109,6 +114,9 @@ fn reshape(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
     {
         return;
     }
+    if fits(cx, node) {
+        return;
+    }
     for sizes in sizes(cx, node) {
         let Some(dims) = fitted(&node.shape().dims, sizes) else { continue };
         if dims != node.shape().dims {
@@ -120,7 +128,12 @@ fn reshape(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
 fn split(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let cuts = match node.op() {
         OpKind::Dot(_) => true,
-        op => is_elementwise(op) && !is_product(cx, class) && !only_multiplied(cx, class, node),
+        op => {
+            is_elementwise(op)
+                && !is_product(cx, class)
+                && !only_multiplied(cx, class, node)
+                && !fits(cx, node)
+        }
     };
     if !cuts || cx.is_constant(class) {
         return;
