@@ -21,6 +21,7 @@ mod layout;
 mod lower;
 mod machine;
 mod native;
+mod pair_dot;
 mod place;
 mod pool;
 mod roots;

@@ -58,8 +58,8 @@ impl ByteDot {
             VectorLevel::Avx2 => (8, 2),
             VectorLevel::Avx512 => (16, 2),
             // One side is unsigned, the other signed.
-            VectorLevel::Avx512Vnni if lhs == U8 && rhs == U8 => (16, 2),
-            VectorLevel::Avx512Vnni => (16, 4),
+            VectorLevel::Avx512Vnni | VectorLevel::Avx512Bf16 if lhs == U8 && rhs == U8 => (16, 2),
+            VectorLevel::Avx512Vnni | VectorLevel::Avx512Bf16 => (16, 4),
         };
         (bytes && depth > 0 && columns >= lanes).then_some(ByteDot { lanes, group, lhs, rhs, depth })
     }
@@ -167,25 +167,16 @@ impl Tensors<'_> {
         Ok(ByteRows { kind, rows })
     }
 
-    /// Groups the columns from `column` on.
-    pub(crate) fn byte_columns(
-        &mut self,
-        rows: &ByteRows,
-        plan: &Dot,
-        batch: &[Index],
-        column_outer: &[Index],
-        column: &Index,
-    ) -> Result<ByteColumns> {
+    /// Groups the columns from `at.column` on.
+    pub(crate) fn byte_columns(&mut self, rows: &ByteRows, plan: &Dot, at: &At<'_>) -> Result<ByteColumns> {
         let kind = rows.kind;
-        let row = &Index::constant(0);
-        let at = At { batch, row_outer: &[], row, column_outer, column };
         let zero = scalar::constant(&mut self.code, plan.wide, &[], kind.lanes)?;
         if kind.groups() <= GROUPS_IN_REGISTERS {
             let mut groups = Vec::new();
             let mut excess = kind.is_shifted().then_some(zero);
             for g in 0..kind.groups() {
                 let first = Index::constant((g * kind.group) as i64);
-                let group = self.byte_group(kind, plan, &at, &first, kind.depth - g * kind.group)?;
+                let group = self.byte_group(kind, plan, at, &first, kind.depth - g * kind.group)?;
                 excess = excess.map(|sum| self.excess(kind, sum, group)).transpose()?;
                 groups.push(group);
             }
@@ -196,7 +187,7 @@ impl Tensors<'_> {
         let types = [kind.sums()];
         let store = |this: &mut Self, g: &Index, left: u64, sum: Value| {
             let first = Index::constant(0).plus(kind.group as i64, g);
-            let group = this.byte_group(kind, plan, &at, &first, left)?;
+            let group = this.byte_group(kind, plan, at, &first, left)?;
             let (grouped, sums) = (kind.grouped(), kind.sums());
             let bits = this.code.op(format_args!("llvm.bitcast {group} : {grouped} to {sums}"));
             let offset = Self::offset(&packed, &[g.clone(), Index::constant(0)]);

@@ -1,9 +1,10 @@
 //! Code for dot: blocks of the result in registers, sums with k ascending, multiplied and added separately. Products of
-//! bytes are in `byte_dot`.
+//! bytes are in `byte_dot`, those of bfloat16 pairs in `pair_dot`.
 
-use super::byte_dot::ByteDot;
+use super::byte_dot::{ByteColumns, ByteDot, ByteRows};
 use super::code::{Code, Value};
 use super::index::Index;
+use super::pair_dot::{PAIR_WIDTHS, Pairs};
 use super::rounding::round_to;
 use super::scalar::{self, Result, lanes_of, register_type};
 use super::tensor::{Memory, Tensors, unsupported};
@@ -105,7 +106,7 @@ impl Tensors<'_> {
         let rhs_free = free(rhs_dims.len(), &dims.rhs_batch, &dims.rhs_contracting);
         let lhs_order = [&dims.lhs_batch[..], &lhs_free, &dims.lhs_contracting].concat();
         let rhs_order = [&dims.rhs_batch[..], &dims.rhs_contracting, &rhs_free].concat();
-        let mut lhs = self.operand(lhs_node, &lhs_order, None)?;
+        let lhs = self.operand(lhs_node, &lhs_order, None)?;
         let rhs = self.operand(rhs_node, &rhs_order, rhs_free.last().copied())?;
 
         let elem = self.elem(node);
@@ -122,13 +123,8 @@ impl Tensors<'_> {
         let size = |dims: &[u64], which: &[usize]| which.iter().map(|&d| dims[d]).collect::<Vec<u64>>();
         let (rows_outer, rows) = split_last(size(lhs_dims, &lhs_free));
         let (columns_outer, columns) = split_last(size(rhs_dims, &rhs_free));
-        let wide_registers = self.shared.vectors >= VectorLevel::Avx512;
-        // Accumulators that fit in registers beside a row of the right operand.
-        let (mut height, row_bytes) = if wide_registers { (8, 128) } else { (4, 64) };
-        if lhs.elem != wide && wide.is_float() && columns > 1 {
-            // Every element of the left operand is used for many columns.
-            lhs = self.widened(&lhs, wide, lhs_dims, &lhs_order)?;
-        }
+        let batch = size(lhs_dims, &dims.lhs_batch);
+        let extent = Extent { batch, rows_outer, rows, columns_outer, columns };
         let plan = Dot {
             lhs,
             rhs,
@@ -143,39 +139,86 @@ impl Tensors<'_> {
             rhs_free,
             contracted: size(lhs_dims, &dims.lhs_contracting),
         };
-        let bytes = match ByteDot::choose(self.shared.vectors, &plan, columns) {
-            Some(bytes) => Some(self.byte_rows(bytes, &plan, lhs_dims, &lhs_order)?),
-            None => None,
-        };
-        if bytes.is_some() && wide_registers {
-            // A row of sums is one register.
-            height = 16;
+        if plan.is_paired(self.shared.vectors, columns) {
+            let (left, right) =
+                (self.is_moderate(&plan.lhs, lhs_dims)?, self.is_moderate(&plan.rhs, rhs_dims)?);
+            let moderate = self.code.op(format_args!("arith.andi {left}, {right} : i1"));
+            return self.either(
+                moderate,
+                |this| {
+                    let rows = Rows::Pairs(this.pair_rows(&plan, lhs_dims)?);
+                    this.blocks(&plan, &extent, &rows)
+                },
+                |this| this.plain_blocks(plan.clone(), &extent, lhs_dims, &lhs_order),
+            );
         }
-        let lanes = bytes.as_ref().map_or((row_bytes / wide.bytes()).min(columns), |b| b.kind.lanes);
-        let plan = &plan;
-        self.nest(&size(lhs_dims, &dims.lhs_batch), |this, batch| {
-            this.nest(&columns_outer, |this, column_outer| {
-                // Full chunks, then what is left.
-                let chunks = [(0, columns / lanes, lanes), (columns / lanes * lanes, 1, columns % lanes)];
-                for (start, chunks, width) in chunks.into_iter().filter(|c| c.2 > 0) {
-                    let bytes = bytes.as_ref().filter(|b| b.kind.lanes == width);
-                    this.nest(&[chunks], |this, chunk| {
+        if let Some(bytes) = ByteDot::choose(self.shared.vectors, &plan, columns) {
+            let rows = Rows::Bytes(self.byte_rows(bytes, &plan, lhs_dims, &lhs_order)?);
+            return self.blocks(&plan, &extent, &rows);
+        }
+        self.plain_blocks(plan.clone(), &extent, lhs_dims, &lhs_order)
+    }
+
+    /// The whole result by multiplications and additions of their own.
+    fn plain_blocks(
+        &mut self,
+        mut plan: Dot,
+        extent: &Extent,
+        lhs_dims: &[u64],
+        lhs_order: &[usize],
+    ) -> Result<()> {
+        if plan.lhs.elem != plan.wide && plan.wide.is_float() && extent.columns > 1 {
+            // Every element of the left operand is used for many columns.
+            plan.lhs = self.widened(&plan.lhs, plan.wide, lhs_dims, lhs_order)?;
+        }
+        self.blocks(&plan, extent, &Rows::Plain)
+    }
+
+    /// The whole result, block by block.
+    fn blocks(&mut self, plan: &Dot, extent: &Extent, rows: &Rows) -> Result<()> {
+        let wide_registers = self.shared.vectors >= VectorLevel::Avx512;
+        // Accumulators that fit in registers beside a row of the right operand.
+        let (height, row_bytes) = match rows {
+            // A row of sums is one register.
+            Rows::Bytes(_) if wide_registers => (16, 64),
+            _ if wide_registers => (8, 128),
+            _ => (4, 64),
+        };
+        let lanes = (row_bytes / plan.wide.bytes()).min(extent.columns);
+        let chunks = match rows {
+            Rows::Plain => chunks_of(extent.columns, &[lanes]),
+            Rows::Bytes(bytes) => chunks_of(extent.columns, &[bytes.kind.lanes]),
+            Rows::Pairs(_) => chunks_of(extent.columns, &PAIR_WIDTHS),
+        };
+        self.nest(&extent.batch, |this, batch| {
+            this.nest(&extent.columns_outer, |this, column_outer| {
+                for (start, count, width) in chunks {
+                    this.nest(&[count], |this, chunk| {
                         let column = &Index::constant(start as i64).plus(width as i64, &chunk[0]);
-                        let packed = bytes
-                            .map(|b| this.byte_columns(b, plan, batch, column_outer, column))
-                            .transpose()?;
-                        this.nest(&rows_outer, |this, row_outer| {
-                            let blocks =
-                                [(0, rows / height, height), (rows / height * height, 1, rows % height)];
-                            for (start, blocks, height) in blocks.into_iter().filter(|b| b.2 > 0) {
-                                this.nest(&[blocks], |this, block| {
+                        let row = &Index::constant(0);
+                        let at = At { batch, row_outer: &[], row, column_outer, column };
+                        let columns = match rows {
+                            Rows::Bytes(rows) if rows.kind.lanes == width => {
+                                Columns::Bytes(rows, this.byte_columns(rows, plan, &at)?)
+                            }
+                            Rows::Pairs(rows) if PAIR_WIDTHS.contains(&width) => {
+                                Columns::Pairs(rows, this.pair_columns(plan, &at, width)?)
+                            }
+                            _ => Columns::Plain,
+                        };
+                        this.nest(&extent.rows_outer, |this, row_outer| {
+                            for (start, count, height) in chunks_of(extent.rows, &[height]) {
+                                this.nest(&[count], |this, block| {
                                     let row = &Index::constant(start as i64).plus(height as i64, &block[0]);
-                                    let at = At { batch, row_outer, row, column_outer, column };
-                                    match (bytes, &packed) {
-                                        (Some(bytes), Some(packed)) => {
-                                            this.byte_block(bytes, packed, plan, &at, height)
+                                    let at = At { row_outer, row, ..at };
+                                    match &columns {
+                                        Columns::Plain => this.dot_block(plan, &at, height, width),
+                                        Columns::Bytes(rows, columns) => {
+                                            this.byte_block(rows, columns, plan, &at, height)
                                         }
-                                        _ => this.dot_block(plan, &at, height, width),
+                                        Columns::Pairs(rows, columns) => {
+                                            this.pair_block(rows, columns, plan, &at, height, width)
+                                        }
                                     }
                                 })?;
                             }
@@ -271,7 +314,44 @@ impl Tensors<'_> {
     }
 }
 
+/// Sizes of the result, its last row and column dimension apart from the others.
+struct Extent {
+    batch: Vec<u64>,
+    rows_outer: Vec<u64>,
+    rows: u64,
+    columns_outer: Vec<u64>,
+    columns: u64,
+}
+
+/// The left operand, as it is multiplied.
+enum Rows {
+    Plain,
+    Bytes(ByteRows),
+    Pairs(Pairs),
+}
+
+/// A chunk of columns of the right operand, and the left one in the form that goes with it.
+enum Columns<'a> {
+    Plain,
+    Bytes(&'a ByteRows, ByteColumns),
+    Pairs(&'a Pairs, Pairs),
+}
+
+/// `(first, count, width)`: as many chunks of each width, the widest first, as fit, and one of what is left.
+fn chunks_of(length: u64, widths: &[u64]) -> Vec<(u64, u64, u64)> {
+    let mut chunks = Vec::new();
+    let mut first = 0;
+    for &width in widths {
+        chunks.push((first, (length - first) / width, width));
+        first += (length - first) / width * width;
+    }
+    chunks.push((first, 1, length - first));
+    chunks.retain(|&(_, count, width)| count > 0 && width > 0);
+    chunks
+}
+
 /// A dot with its operands in memory.
+#[derive(Clone)]
 pub(crate) struct Dot {
     pub(crate) lhs: Memory,
     pub(crate) rhs: Memory,
@@ -289,6 +369,7 @@ pub(crate) struct Dot {
 }
 
 /// Position of a block of the result.
+#[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) batch: &'a [Index],
     pub(crate) row_outer: &'a [Index],

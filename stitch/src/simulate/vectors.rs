@@ -11,11 +11,18 @@ pub enum VectorLevel {
     Avx512,
     /// Quads of 8-bit products, 16 sums at once (vpdpbusd).
     Avx512Vnni,
+    /// Pairs of bfloat16 products, 16 sums at once (vdpbf16ps).
+    Avx512Bf16,
 }
 
 impl VectorLevel {
-    pub const ALL: [VectorLevel; 4] =
-        [VectorLevel::Plain, VectorLevel::Avx2, VectorLevel::Avx512, VectorLevel::Avx512Vnni];
+    pub const ALL: [VectorLevel; 5] = [
+        VectorLevel::Plain,
+        VectorLevel::Avx2,
+        VectorLevel::Avx512,
+        VectorLevel::Avx512Vnni,
+        VectorLevel::Avx512Bf16,
+    ];
 
     /// The most that this processor has.
     pub fn detect() -> VectorLevel {
@@ -26,7 +33,8 @@ impl VectorLevel {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq");
             if avx512 && is_x86_feature_detected!("avx512vnni") {
-                return VectorLevel::Avx512Vnni;
+                let bf16 = is_x86_feature_detected!("avx512bf16");
+                return if bf16 { VectorLevel::Avx512Bf16 } else { VectorLevel::Avx512Vnni };
             }
             if avx512 {
                 return VectorLevel::Avx512;
