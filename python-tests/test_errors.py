@@ -93,8 +93,3 @@ print(jnp.arange(3).sum())
 """
     process = python("-c", code, platforms="act")
     assert process.stdout == "True\nTrue\n3\n", process.stderr
-
-
-def test_dlpack_without_copying_is_refused() -> None:
-    code = "import numpy as np, jax.numpy as jnp; jnp.from_dlpack(np.arange(3.0), copy=False)"
-    assert "copy=True" in message(python("-c", code, platforms="act"))

@@ -114,3 +114,37 @@ def write(buffer: Buffer, value: Array) -> None:
     for lane in range(per_byte):
         packed |= lanes[:, lane] << (bits * lane)
     _memory(buffer, packed.size)[...] = packed
+
+
+class Lent:
+    """A buffer as a ``buffer_callback`` function gets it: XLA's own memory, for the time of the call.
+
+    Has what ``jax.experimental.buffer_callback.Buffer`` has on a CPU.
+    """
+
+    def __init__(self, buffer: Buffer, writeable: bool) -> None:
+        self.shape = shape(buffer)
+        self.dtype = dtype(buffer)
+        self.ndim = len(self.shape)
+        self.writeable = writeable
+        # Packed elements are unpacked into a copy, and packed again in the end.
+        self._packed = buffer if buffer.element_type in _BITS else None
+        self._array = read(buffer) if self._packed else view(buffer)
+        self._array.flags.writeable = writeable
+
+    def give_back(self) -> None:
+        """The call is over."""
+        if self._packed and self.writeable:
+            write(self._packed, self._array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The memory as an array; a copy only where asked for or where the type differs."""
+        return np.array(self._array, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        """The memory for other libraries."""
+        return self._array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """A CPU."""
+        return self._array.__dlpack_device__()

@@ -34,8 +34,10 @@ class ExecutionContext:
 
     @property
     def stream(self) -> int:
-        """Never there: raises RuntimeError."""
-        raise RuntimeError("UNIMPLEMENTED: act has no stream")
+        """Never there: raises the error that JAX's own CPU backend does."""
+        from jax.errors import JaxRuntimeError
+
+        raise JaxRuntimeError("UNIMPLEMENTED: XLA FFI GPU context is not available")
 
 
 class _Registry:
@@ -57,7 +59,11 @@ class _Registry:
             )
         function, takes_buffers = self._entries[number - _FIRST]
         if takes_buffers:
-            function(ExecutionContext(), *map(_buffers.read, args), *map(_buffers.view, results))
+            lent = [_buffers.Lent(arg, writeable=False) for arg in args]
+            lent += [_buffers.Lent(result, writeable=True) for result in results]
+            function(ExecutionContext(), *lent)
+            for buffer in lent:
+                buffer.give_back()
             return
         inputs = [None if arg.element_type == _buffers.TOKEN else _buffers.read(arg) for arg in args]
         for result, value in zip(results, function(*inputs) or (), strict=False):

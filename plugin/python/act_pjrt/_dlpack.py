@@ -1,22 +1,18 @@
 """Arrays of other libraries brought in by DLPack.
 
 jaxlib imports host memory into a CPU client in a way that it offers to its built-in client only. For act the
-array is taken up by a client of jaxlib's own, which is made when first needed, and copied from there.
+array is taken up by a client of jaxlib's own, which is made when first needed, and put from there onto our
+device, which shares memory that is aligned as XLA wants it.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from act_pjrt import _library
+from act_pjrt import _jaxlib_cpu, _library
 
-
-@functools.cache
-def _jaxlib_cpu_device() -> Any:
-    from jaxlib import xla_client
-
-    return xla_client.make_cpu_client().devices()[0]
+# Bytes; what XLA's CPU backend demands of memory that it is given to keep.
+_ALIGNMENT = 64
 
 
 def install() -> None:
@@ -32,13 +28,20 @@ def install() -> None:
     ) -> Any:
         if not _library.is_act_version(getattr(device.client, "platform_version", "")):
             return original(capsule, device, stream, copy, *rest)
-        if copy is False:
-            raise ValueError("act can import a DLPack tensor only by copying it: set copy=True or copy=None")
         import jax
         import numpy as np
 
-        imported = original(capsule, _jaxlib_cpu_device(), None, None, *rest)
-        return jax.device_put(np.asarray(imported), device)
+        shared = False if copy is False else None
+        host = np.asarray(original(capsule, _jaxlib_cpu.client().devices()[0], None, shared, *rest))
+        if copy:
+            host = host.copy()
+        array = jax.device_put(host, device)
+        if copy is False and host.size and array.unsafe_buffer_pointer() != host.ctypes.data:
+            raise ValueError(
+                "the source's memory cannot be shared with act, which takes it densely packed, row by row, "
+                f"and aligned to {_ALIGNMENT} bytes. Set copy=True or copy=None to copy it."
+            )
+        return array
 
     dlpack_managed_tensor_to_buffer.serves_act = True  # type: ignore[attr-defined]
     _jax.dlpack_managed_tensor_to_buffer = dlpack_managed_tensor_to_buffer

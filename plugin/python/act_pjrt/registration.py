@@ -58,12 +58,13 @@ def initialize() -> None:
 
 
 def _make_client(xla_bridge: Any, factory: Any) -> Any:
-    from act_pjrt import _callbacks, _dlpack, _handlers
+    from act_pjrt import _callbacks, _costs, _dlpack, _handlers
 
     client = factory()
     _handlers.push_jaxlib_handlers()
     _callbacks.install()
     _dlpack.install()
+    _costs.install()
     if "cpu" not in _chosen_platforms():
         # JAX looks up the backend "cpu" for its callbacks and for DLPack. That is the name of our platform
         # in PJRT (XLA's CPU backend runs the host part), so where no other was asked for we are the one.
