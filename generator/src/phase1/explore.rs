@@ -135,9 +135,23 @@ impl Agenda {
     }
 }
 
-/// Proposals of one rule that are applied in an iteration, beside one for every node of the kernel. The others wait:
-/// a rule that proposes without end delays itself and not what the other rules lead to.
+/// Proposals of one rule that are applied in an iteration, beside one for every node of the kernel. The others wait, and
+/// the rule pauses, twice as long every time: a rule that proposes without end delays itself and not what the other
+/// rules lead to.
 const BUDGET: usize = 256;
+
+/// How much of its budget a rule has used, and until when it pauses.
+#[derive(Default)]
+struct Pace {
+    spent: usize,
+    /// How often it had more to propose than its budget.
+    strikes: u32,
+    /// First iteration in which it goes on.
+    resumes: usize,
+}
+
+/// Binary logarithm of the longest pause, in iterations.
+const PAUSES: u32 = 8;
 
 /// Applies the rules until nothing changes or a limit is reached.
 pub(crate) fn saturate(
@@ -153,6 +167,7 @@ pub(crate) fn saturate(
     let mut agenda = Agenda::default();
     let mut waiting: VecDeque<Proposal> = VecDeque::new();
     let mut seen: HashSet<(Id, u64)> = HashSet::new();
+    let mut paces: BTreeMap<&'static str, Pace> = BTreeMap::new();
     let budget = BUDGET + classes.len();
     let mut done = 0;
     let stop = loop {
@@ -176,15 +191,25 @@ pub(crate) fn saturate(
                 agenda.note(site, &cx.take_reads());
             }
         }
-        let mut spent: BTreeMap<&'static str, usize> = BTreeMap::new();
+        // When all that is left waits, nothing is gained by waiting.
+        if waiting.iter().all(|p| paces.get(p.rule).is_some_and(|pace| pace.resumes > done)) {
+            paces.values_mut().for_each(|pace| pace.resumes = 0);
+        }
+        paces.values_mut().for_each(|pace| pace.spent = 0);
         let mut full = false;
         for proposal in std::mem::take(&mut waiting) {
-            let spent = spent.entry(proposal.rule).or_insert(0);
-            if *spent == budget {
+            let pace = paces.entry(proposal.rule).or_default();
+            if pace.resumes > done {
                 waiting.push_back(proposal);
                 continue;
             }
-            *spent += 1;
+            if pace.spent == budget {
+                pace.resumes = done + 1 + (1 << pace.strikes.min(PAUSES));
+                pace.strikes += 1;
+                waiting.push_back(proposal);
+                continue;
+            }
+            pace.spent += 1;
             let Proposal { rule, class, term } = proposal;
             let before = egraph.total_size();
             let right = term.add_to(&mut egraph);

@@ -361,7 +361,7 @@ impl<'a> Matching<'a> {
                     let width = self.egraph.analysis.literal(scalar).elem().bytes();
                     // Every element of the window must fall on a whole element of the fill.
                     let whole = |&(len, stride): &(u64, i64)| {
-                        len == 1 || stride % width as i64 == 0 || (stride == 1 && len == width)
+                        len == 1 || stride % width as i64 == 0 || (stride == 1 && len.is_multiple_of(width))
                     };
                     if width > 1 && !window.dims.iter().all(whole) && !dense(&window) {
                         return None;

@@ -57,7 +57,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { iterations: 24, nodes: 20_000, expansions: 20_000 }
+        Limits { iterations: 32, nodes: 20_000, expansions: 20_000 }
     }
 }
 

@@ -44,13 +44,17 @@ pub(crate) struct Reduction {
     pub(crate) sizes: Option<Vec<Sizes>>,
 }
 
+/// Sizes of an operator, and the product or reduction that is an operand of it if one is.
+type SizesAfter = (Vec<Sizes>, Option<&'static str>);
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
     ops: BTreeSet<(String, ElemType)>,
     /// Result sizes of an operator in some instruction, by operator.
     sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
-    /// The same without sums that have a product for an operand: those take no other value of their size.
-    general_sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
+    /// The same, with the product or reduction that is an operand there if any: what is computed from one is computed
+    /// from nothing else.
+    sizes_after: BTreeMap<(String, ElemType), BTreeSet<SizesAfter>>,
     /// Lengths of the contracted dimension per product that is added to another value.
     pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
     pub(crate) dots: BTreeSet<DotForm>,
@@ -72,6 +76,8 @@ pub(crate) struct Vocabulary {
     pub(crate) rims: Vec<Rim>,
     pub(crate) product_sizes: BTreeSet<ProductSizes>,
     pub(crate) reductions: BTreeSet<Reduction>,
+    /// Types that products add up and reductions do not: a reduction of them is a product with ones.
+    pub(crate) summed_by_products: BTreeSet<ElemType>,
     /// Types of sums, no term of which is a product.
     pub(crate) plain_sums: BTreeSet<ElemType>,
     /// Types of broadcasts of more than a scalar.
@@ -86,12 +92,19 @@ pub(crate) fn key<D, C>(op: &OpKind<D, C>) -> String {
     }
 }
 
+/// Whether the operator computes an element of its result from many of its operands.
+fn gathers<D, C>(op: &OpKind<D, C>) -> bool {
+    matches!(op, OpKind::Dot(_) | OpKind::Reduce { .. })
+}
+
 impl Vocabulary {
     pub(crate) fn of(isa: &Isa) -> Vocabulary {
         let mut vocabulary = Vocabulary { rims: rims::rims(isa), ..Vocabulary::default() };
         for instr in &isa.instrs {
             vocabulary.read(instr);
         }
+        let sums = vocabulary.dots.iter().map(|form| form.out);
+        vocabulary.summed_by_products = sums.filter(|&e| !vocabulary.has("reduce add", e)).collect();
         vocabulary
     }
 
@@ -102,13 +115,12 @@ impl Vocabulary {
             self.ops.insert((key(&stmt.op), stmt.elem));
             let result: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
             let operand = |k: usize| stmt.operands.get(k).and_then(|&o| computation.stmts.get(o));
-            let product = |k| operand(k).is_some_and(|s: &act_isa::Stmt| matches!(s.op, OpKind::Dot(_)));
             if let Some(result) = &result {
-                let at = (key(&stmt.op), stmt.elem);
-                if !matches!(stmt.op, OpKind::Binary(Binary::Add)) || !(product(0) || product(1)) {
-                    self.general_sizes.entry(at.clone()).or_default().insert(result.clone());
-                }
-                self.sizes.entry(at).or_default().insert(result.clone());
+                let name = (key(&stmt.op), stmt.elem);
+                let inner = |k: usize| operand(k).map(|s| &s.op).filter(|op| gathers(op)).map(OpKind::name);
+                let after = (0..stmt.operands.len()).find_map(inner);
+                self.sizes_after.entry(name.clone()).or_default().insert((result.clone(), after));
+                self.sizes.entry(name).or_default().insert(result.clone());
             }
             match &stmt.op {
                 OpKind::Dot(dims) => {
@@ -133,6 +145,8 @@ impl Vocabulary {
                     }
                 }
                 OpKind::Binary(Binary::Add) => {
+                    let product =
+                        |k| operand(k).is_some_and(|s: &act_isa::Stmt| matches!(s.op, OpKind::Dot(_)));
                     self.accumulates |= product(0) || product(1);
                     if !product(0) && !product(1) {
                         self.plain_sums.insert(stmt.elem);
@@ -216,6 +230,13 @@ impl Vocabulary {
         [false, true].iter().any(|&offered| self.conversions.contains(&(from, to, offered)))
     }
 
+    /// The types from which instructions convert to this one.
+    pub(crate) fn converted_to(&self, to: ElemType) -> Vec<ElemType> {
+        let mut from: Vec<ElemType> = self.conversions.iter().filter(|c| c.1 == to).map(|c| c.0).collect();
+        from.dedup();
+        from
+    }
+
     pub(crate) fn offers_convert(&self, from: ElemType, to: ElemType) -> bool {
         self.conversions.contains(&(from, to, true))
     }
@@ -241,6 +262,7 @@ impl Vocabulary {
             self.conversions.extend(elems.iter().map(|&b| (a, b, false)));
         }
         self.offered.clear();
+        self.summed_by_products.clear();
         self
     }
 
@@ -249,12 +271,14 @@ impl Vocabulary {
         self.sizes.get(&(key.to_owned(), elem)).into_iter().flatten()
     }
 
-    /// Whether an instruction has an operator at this size, and not only to add a product to a value.
-    pub(crate) fn takes(&self, key: &str, elem: ElemType, dims: &[u64]) -> bool {
-        let sizes = self.general_sizes.get(&(key.to_owned(), elem));
-        sizes.into_iter().flatten().any(|sizes| {
-            sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
-        })
+    /// Sizes at which instructions have an operator, each with the product or reduction that they compute it from, if
+    /// they do.
+    pub(crate) fn sizes_after(
+        &self,
+        key: &str,
+        elem: ElemType,
+    ) -> impl Iterator<Item = &SizesAfter> + use<'_> {
+        self.sizes_after.get(&(key.to_owned(), elem)).into_iter().flatten()
     }
 
     /// Whether instructions have a product of these sizes only as something that they add to a value.

@@ -26,6 +26,7 @@ mod order;
 mod product_of_constant;
 mod reduce;
 mod reduce_algebra;
+mod saturate;
 mod select;
 mod shift;
 mod slot;
@@ -138,6 +139,7 @@ fn themes() -> Vec<(&'static str, &'static [Rule])> {
         ("slots", slot::RULES),
         ("fused multiply-add", fma::RULES),
         ("narrowing", narrow::RULES),
+        ("saturation", saturate::RULES),
         ("contraction", contraction::RULES),
         ("algebra of products", dot_algebra::RULES),
         ("structure of products", dot_structure::RULES),

@@ -7,7 +7,7 @@ use crate::phase1::facts::{evaluate, real_value};
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::Vocabulary;
-use act_hlo::{Binary, DotDims, ElemType, OpKind, Shape, Unary};
+use act_hlo::{Binary, DotDims, ElemType, Literal, OpKind, Shape, Unary};
 use egg::Id;
 
 const fn conditional(
@@ -30,6 +30,11 @@ const fn conditional(
 pub(crate) static RULES: &[Rule] = &[
     conditional("dot-eye-r", "dot(x, eye) => x or T(x); integers", drop_right),
     conditional("dot-eye-l", "dot(eye, x) => x or T(x); integers", drop_left),
+    conditional(
+        "dot-const-convert",
+        "dot(x, c) => dot(x, cvt(cvt[n](c))), c a constant that n holds exactly, where instructions convert n",
+        converted_constant,
+    ),
     conditional(
         "add-eye",
         "x + y => dot(x, eye) + y, matrices that are no products, where instructions add products alone; integers",
@@ -124,6 +129,29 @@ fn is_eye(cx: &Context<'_>, id: Id) -> bool {
     cx.dense(id).is_some_and(|value| evaluate(&OpKind::Eye, &[], shape).as_ref() == Some(value))
 }
 
+fn converted_constant(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(_), &[a, b]) = (node.op(), &node.operands[..]) else { return };
+    for (k, c) in [a, b].into_iter().enumerate() {
+        let (shape, Some(value)) = (cx.shape(c), cx.splat(c).or_else(|| cx.dense(c))) else { continue };
+        for elem in cx.vocabulary.converted_to(shape.elem) {
+            let fits = elem.bits() < shape.elem.bits();
+            if fits && super::convert::preserves(elem, shape.elem) && held(value, elem) {
+                let constant = cx.class(c).convert(elem).convert(shape.elem);
+                let mut operands = vec![cx.class(a), cx.class(b)];
+                operands[k] = constant;
+                out.push(Term::node(node.op().clone(), node.shape().clone(), operands));
+            }
+        }
+    }
+}
+
+/// Whether another type has every element of a constant.
+fn held(value: &Literal, elem: ElemType) -> bool {
+    let there = Shape::new(elem, value.shape().dims.clone());
+    let convert = |from: &Literal, to: &Shape| evaluate(&OpKind::Convert, std::slice::from_ref(from), to);
+    convert(value, &there).and_then(|there| convert(&there, value.shape())).as_ref() == Some(value)
+}
+
 fn drop(cx: &Context<'_>, node: &TensorNode, right: bool, out: &mut Vec<Term>) {
     let (OpKind::Dot(dims), &[a, b]) = (node.op(), &node.operands[..]) else { return };
     let ([i], [j]) = (dims.lhs_contracting.as_slice(), dims.rhs_contracting.as_slice()) else { return };
@@ -154,12 +182,16 @@ fn drop_left(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
 /// and by a clamp before it where an instruction clamps to a range that holds all values of the type.
 fn product(cx: &Context<'_>, form: &DotDims, a: &Term, b: &Term, unchanged: bool, out: &mut Vec<Term>) {
     let elem = a.shape.elem;
-    let mut sums: Vec<ElemType> =
-        cx.vocabulary.dots.iter().filter(|f| f.lhs == elem && f.rhs == elem).map(|f| f.out).collect();
-    sums.sort_unstable();
-    sums.dedup();
-    for sum in sums {
-        let wide = Term::dot(form.clone(), sum, a.clone(), b.clone());
+    // Operands as they are, or converted as instructions convert theirs.
+    let takes = |from: ElemType| {
+        from == elem || super::convert::preserves(elem, from) && cx.vocabulary.converts(elem, from)
+    };
+    let forms = cx.vocabulary.dots.iter().filter(|f| f.lhs == f.rhs && takes(f.lhs));
+    let mut types: Vec<(ElemType, ElemType)> = forms.map(|f| (f.lhs, f.out)).collect();
+    types.sort_unstable();
+    types.dedup();
+    for (from, sum) in types {
+        let wide = Term::dot(form.clone(), sum, a.clone().convert(from), b.clone().convert(from));
         if sum == elem {
             out.push(wide);
             continue;

@@ -568,13 +568,16 @@ fn beside_concatenation(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Ve
     }
 }
 
-/// The one long dimension that is reduced, where only the combiner itself is an instruction's.
+/// The one long dimension that is reduced, where only the combiner itself is an instruction's. What is added up by a
+/// product with ones is not taken apart.
 fn unrollable<'a>(cx: &Context<'_>, node: &'a TensorNode) -> Option<(&'a [usize], usize, Binary, Id, Id)> {
     let (dims, combiner, x, init) = parts(node)?;
     let elem = node.shape().elem;
+    let by_product = combiner == Binary::Add && cx.vocabulary.summed_by_products.contains(&elem);
     let wanted = !cx.vocabulary.has(&key(node.op()), elem)
         && cx.vocabulary.has(combiner.name(), elem)
         && free_order(cx, combiner, elem)
+        && !by_product
         && !cx.is_constant(x);
     let long = dims.iter().copied().find(|&d| cx.shape(x).dims[d] > 1);
     long.filter(|_| wanted).map(|d| (dims, d, combiner, x, init))

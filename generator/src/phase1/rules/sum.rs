@@ -12,36 +12,66 @@ pub(crate) static RULES: &[Rule] = &[Rule {
     name: "add-assoc-product",
     class: RuleClass::Integer,
     policy: FloatPolicy::Exact,
-    statement: "(d + x) + y => (x + y) + d, d a product, y none: what is no product moves inward",
+    statement: "x + (d + y) + .. => ((x + y) + d) + .., the whole sum put in order once: first what is no product, then \
+                the products d",
     useful: accumulates,
     rewrite: associate,
 }];
+
+/// Longest sum that is put in order.
+const TERMS: usize = 256;
 
 fn accumulates(vocabulary: &Vocabulary) -> bool {
     vocabulary.accumulates
 }
 
-fn associate(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let (OpKind::Binary(Binary::Add), &[a, b]) = (node.op(), &node.operands[..]) else { return };
-    if !cx.may_reassociate(node.shape().elem) {
+fn associate(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let add = OpKind::Binary(Binary::Add);
+    if *node.op() != add || cx.is_constant(class) || !cx.may_reassociate(node.shape().elem) {
         return;
     }
-    let product = |id: Id| cx.nodes(id).iter().any(|n| matches!(n.op(), OpKind::Dot(_)));
-    let sum = |id: Id| cx.operands_of(id, &OpKind::Binary(Binary::Add)).next().is_some();
-    for (inner, y) in [(a, b), (b, a)] {
-        // Products among themselves stay in their order: nothing is gained by another. One that is a sum of shorter
-        // ones begins what the second operand goes on with.
-        if product(y) && !(y == a && sum(y)) {
-            continue;
-        }
-        for operands in cx.operands_of(inner, &OpKind::Binary(Binary::Add)) {
-            let [p, q] = *operands else { continue };
-            for (d, x) in [(p, q), (q, p)] {
-                if product(d) {
-                    let rest = Term::binary(Binary::Add, cx.class(x), cx.class(y));
-                    out.push(Term::binary(Binary::Add, rest, cx.class(d)));
-                }
+    // A part of a longer sum is put in order with it.
+    if cx.users(class).any(|user| *user.op() == add) {
+        return;
+    }
+    let (mut plain, mut products) = (Vec::new(), Vec::new());
+    let mut path = vec![class];
+    if !terms(cx, node, &mut path, &mut plain, &mut products) || products.is_empty() {
+        return;
+    }
+    let all = plain.iter().chain(&products).map(|&term| cx.class(term));
+    out.extend(all.reduce(|sum, term| Term::binary(Binary::Add, sum, term)));
+}
+
+/// The terms of a sum, left to right, those that are products apart; `false` where there are too many or the sum contains
+/// itself.
+fn terms(
+    cx: &Context<'_>,
+    node: &TensorNode,
+    path: &mut Vec<Id>,
+    plain: &mut Vec<Id>,
+    products: &mut Vec<Id>,
+) -> bool {
+    for &operand in &node.operands {
+        let nodes = cx.nodes(operand);
+        if nodes.iter().any(|n| matches!(n.op(), OpKind::Dot(_))) {
+            products.push(operand);
+        } else if let Some(inner) = nodes.iter().find(|n| n.op() == node.op()) {
+            if path.iter().any(|&above| cx.same(above, operand)) {
+                return false;
             }
+            path.push(operand);
+            let whole = terms(cx, inner, path, plain, products);
+            path.pop();
+            if !whole {
+                return false;
+            }
+        } else {
+            plain.push(operand);
+        }
+        if plain.len() + products.len() > TERMS {
+            return false;
         }
     }
+    true
 }

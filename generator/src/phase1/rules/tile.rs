@@ -61,14 +61,25 @@ fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) -> bool {
         && cx.users(class).all(|user| matches!(user.op(), OpKind::Dot(_)) || is_movement(user.op()))
 }
 
-/// The sizes at which instructions have the operator of a node.
-fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> impl Iterator<Item = &'a Vec<Sizes>> + use<'a> {
-    cx.vocabulary.sizes(&key(node.op()), node.shape().elem)
+/// The sizes at which instructions have the operator of a node, computed from what the node is computed from.
+fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> Vec<&'a Vec<Sizes>> {
+    let has = |name: &str| {
+        let mut nodes = node.operands.iter().flat_map(|&x| cx.nodes(x));
+        nodes.any(|n| n.op().name() == name)
+    };
+    let sizes = cx.vocabulary.sizes_after(&key(node.op()), node.shape().elem);
+    let mut all: Vec<&'a Vec<Sizes>> =
+        sizes.filter(|(_, after)| after.is_none_or(has)).map(|(sizes, _)| sizes).collect();
+    all.dedup();
+    all
 }
 
 /// Whether some instruction has the operator at the node's own size.
 fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
-    cx.vocabulary.takes(&key(node.op()), node.shape().elem, &node.shape().dims)
+    let dims = &node.shape().dims;
+    sizes(cx, node).into_iter().any(|sizes| {
+        sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
+    })
 }
 
 /// The shape of this rank and these fixed inner sizes with the elements of `dims` in the same order.

@@ -93,7 +93,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::new(
         RuleClass::Exact,
         "neg-sign-bit",
-        "neg x => bcv(bcv x xor sign bit) when no instruction negates, floats",
+        "neg x => bcv(bcv x xor sign bit) when no instruction negates or does as much by arithmetic, floats",
         |v| v.names("xor"),
         negate_by_bits,
     ),
@@ -301,7 +301,11 @@ fn on_sign_bit(cx: &Context<'_>, node: &TensorNode, own: Unary, op: Binary, out:
 }
 
 fn negate_by_bits(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    if !cx.is_constant(class) {
+    // Arithmetic negates as well where denormals are flushed, and keeps the value's type.
+    let elem = node.shape().elem;
+    let arithmetic = cx.flushed(class)
+        && ["subtract", "multiply"].iter().any(|op| cx.vocabulary.wants("negate", &[op], elem));
+    if !cx.is_constant(class) && !arithmetic {
         on_sign_bit(cx, node, Unary::Negate, Binary::Xor, out);
     }
 }

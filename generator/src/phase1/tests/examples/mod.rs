@@ -19,6 +19,7 @@ mod product_of_constant;
 mod quotient;
 mod reduce;
 mod reduce_algebra;
+mod saturate;
 mod slot;
 mod width;
 
@@ -47,6 +48,7 @@ const THEMES: &[Theme] = &[
     reduce_algebra::build,
     cut::build,
     bytes::build,
+    saturate::build,
 ];
 
 /// A kernel on which the rule of this name should fire.

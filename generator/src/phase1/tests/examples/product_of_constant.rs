@@ -22,6 +22,16 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
                 d.matmul(elem, &eye, &x, &[size, n]);
             }
         }
+        "dot-const-convert" => {
+            let x = d.parameter(elem, &dims);
+            let c = if d.below(2) == 0 {
+                d.splat(elem, &[n, 2], "-128")
+            } else {
+                let rows: Vec<String> = (0..n).map(|i| list(&[3 * i, 127])).collect();
+                d.op(elem, &[n, 2], &format!("constant({{{{{}}}}})", rows.join("},{")))
+            };
+            d.matmul(elem, &x, &c, &[m, 2]);
+        }
         "add-eye" | "sub-eye" => {
             let (x, y) = (d.parameter(elem, &dims), d.parameter(elem, &dims));
             let op = if rule == "add-eye" { "add" } else { "subtract" };
