@@ -1,0 +1,393 @@
+//! One case from its text to a verdict: what is proved, by which conditions, resting on what; or a run that refutes it.
+
+use crate::discharge::{Answer, Proof, discharge};
+use crate::hex::domain::{Domain, Reading};
+use crate::hex::expand::{Expanded, expand};
+use crate::hex::printer::print_expr;
+use crate::hex::run::{Machine, Outcome, run};
+use crate::hex::source::{HexError, Source, Span};
+use crate::hex::syntax::{Case, Expr, ExprKind, Stmt, StmtKind, Sym, visit_expr};
+use crate::hex::{check, parse_with};
+use crate::product::{apart, weave, written};
+use crate::solver::Solver;
+use crate::verify::{Unsupported, generate};
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How a case is judged.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Wall time for one condition.
+    pub limit: Duration,
+    /// Values of parameters other than the file's.
+    pub settings: Vec<(String, i64)>,
+    /// Statements that a run may take.
+    pub fuel: u64,
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Options { limit: Duration::from_secs(20), settings: Vec::new(), fuel: 200_000_000, threads }
+    }
+}
+
+/// What is said of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// Every condition holds, and none of them for want of a state that meets its assumptions.
+    Proved,
+    /// A run of both programs from one first state ends with other outputs, or does not end.
+    Refuted(Counterexample),
+    Unknown {
+        reason: String,
+    },
+}
+
+/// What a run shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// What differs, as indices and values, or how the hardware fails.
+    pub what: String,
+    /// The lines of both programs that made it.
+    pub lines: Vec<String>,
+}
+
+/// The verdict on a case with what it rests on.
+#[derive(Debug)]
+pub struct Report {
+    pub name: String,
+    pub judgement: Judgement,
+    pub proofs: Vec<Proof>,
+    /// Numeric rules: functions of the hardware and what they stand for in the tensor program.
+    pub rests_on: Vec<String>,
+    /// Parameters that stayed symbolic.
+    pub symbolic: Vec<String>,
+    pub cut: Vec<String>,
+    pub bulk: usize,
+    pub unrolled: usize,
+}
+
+/// Why a case gets no verdict at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    #[error("cannot read {path}: {reason}")]
+    Read { path: String, reason: String },
+    /// The text is no case; rendered with its line.
+    #[error("{0}")]
+    Text(String),
+}
+
+fn text_error(error: &HexError, source: &Source) -> CaseError {
+    CaseError::Text(error.render(source))
+}
+
+/// A case from a file, with the files it includes from the same folder.
+///
+/// # Errors
+/// A file cannot be read or is no case.
+pub fn load(path: &Path) -> Result<(Case, Source), CaseError> {
+    let text = read(path)?;
+    load_text(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new(".")))
+}
+
+/// A case from a text; what it includes is in `folder`.
+///
+/// # Errors
+/// A file cannot be read or a text is no case.
+pub fn load_text(name: &str, text: &str, folder: &Path) -> Result<(Case, Source), CaseError> {
+    let loader = |file: &str| {
+        std::fs::read_to_string(folder.join(file)).map_err(|e| format!("cannot read `{file}`: {e}"))
+    };
+    let (case, source) =
+        parse_with(name, text, &loader).map_err(|(error, source)| text_error(&error, &source))?;
+    check(&case).map_err(|error| text_error(&error, &source))?;
+    Ok((case, source))
+}
+
+fn read(path: &Path) -> Result<String, CaseError> {
+    std::fs::read_to_string(path)
+        .map_err(|e| CaseError::Read { path: path.display().to_string(), reason: e.to_string() })
+}
+
+/// Judges the case of a file. Without a solver nothing is proved, but a wrong mapping is still refuted.
+///
+/// # Errors
+/// The file is no case.
+pub fn verify_case(path: &Path, solver: Option<&Solver>, options: &Options) -> Result<Report, CaseError> {
+    let (case, source) = load(path)?;
+    verify(&case, &source, solver, options)
+}
+
+/// Judges a case.
+///
+/// # Errors
+/// Its parameters do not fit it.
+pub fn verify(
+    case: &Case,
+    source: &Source,
+    solver: Option<&Solver>,
+    options: &Options,
+) -> Result<Report, CaseError> {
+    let settings: Vec<(&str, i64)> =
+        options.settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let mut expanded = expand(case, &settings).map_err(|error| text_error(&error, source))?;
+    expanded.aligned = apart(&expanded.aligned, &expanded.hardware, &mut expanded.names);
+    let mut report = Report {
+        name: expanded.name.clone(),
+        judgement: Judgement::Unknown { reason: String::new() },
+        proofs: Vec::new(),
+        rests_on: rests_on(&expanded, source),
+        symbolic: expanded
+            .symbolic
+            .iter()
+            .map(|param| format!("{} in {}..{}", expanded.names.text(param.name), param.lo, param.hi))
+            .collect(),
+        cut: Vec::new(),
+        bulk: 0,
+        unrolled: 0,
+    };
+    report.judgement = judge(&expanded, source, solver, options, &mut report);
+    Ok(report)
+}
+
+fn rests_on(case: &Expanded, source: &Source) -> Vec<String> {
+    let functions = case.applied().into_iter().filter(|function| function.reads.is_some());
+    functions.map(|function| source.line(function.span)).collect()
+}
+
+fn judge(
+    case: &Expanded,
+    source: &Source,
+    solver: Option<&Solver>,
+    options: &Options,
+    report: &mut Report,
+) -> Judgement {
+    if case.posts.is_empty() {
+        return Judgement::Unknown { reason: "the case asks for nothing: it has no `ensure`".to_owned() };
+    }
+    if let Err(reason) = crate::align::check_rewriting(case, source, options.fuel) {
+        return Judgement::Unknown { reason };
+    }
+    let refutation = refute(case, source, options);
+    let Some(solver) = solver else {
+        return refutation.unwrap_or_else(|| Judgement::Unknown {
+            reason: "there is no solver; install Z3 with `pip install z3-solver`, or set ACT_Z3_LIB"
+                .to_owned(),
+        });
+    };
+    let product = weave(&case.hardware, &case.aligned);
+    let mut of_ir = HashSet::new();
+    written(&weave(&[], &case.aligned), &mut of_ir);
+    let generated = match generate(case, &product, &of_ir) {
+        Ok(generated) => generated,
+        Err(Unsupported { span, reason }) => {
+            return refutation.unwrap_or_else(|| Judgement::Unknown {
+                reason: format!("{reason} ({})", source.line(span)),
+            });
+        }
+    };
+    report.cut = generated.cut.clone();
+    (report.bulk, report.unrolled) = (generated.bulk, generated.unrolled);
+    report.proofs = discharge(case, generated, source, solver, options);
+    if let Some(refutation) = refutation {
+        return refutation;
+    }
+    let failed: Vec<&Proof> = report.proofs.iter().filter(|proof| proof.answer != Answer::Holds).collect();
+    match failed.first() {
+        None if report.proofs.is_empty() => {
+            Judgement::Unknown { reason: "there was nothing to prove".to_owned() }
+        }
+        None => Judgement::Proved,
+        Some(first) => {
+            let kind = match &first.answer {
+                Answer::Fails { .. } => "not inductive: a condition fails in a state that no run shows",
+                Answer::Vacuous => "a condition's assumptions contradict each other",
+                _ => "the solver did not decide a condition",
+            };
+            let more = failed.len() - 1;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Judgement::Unknown { reason: format!("{kind}: {}{more}", first.name) }
+        }
+    }
+}
+
+/// Runs both programs from the same random first states and compares what the case asks for.
+fn refute(case: &Expanded, source: &Source, options: &Options) -> Option<Judgement> {
+    let concrete = Domain::new(case, Reading::Concrete, 1);
+    let mut readings = vec![Reading::Hashed];
+    let applied: Vec<_> = case.applied().iter().map(|function| function.name).collect();
+    if concrete.defines(&applied) {
+        readings.insert(0, Reading::Concrete);
+    }
+    for reading in readings {
+        let domain = Domain::new(case, reading, 1);
+        let ir = match run(case, &case.aligned, &domain, options.fuel) {
+            Ok(outcome) => outcome,
+            Err(fault) => {
+                let reason =
+                    format!("the tensor program fails: {} ({})", fault.kind, source.line(fault.span));
+                return Some(Judgement::Unknown { reason });
+            }
+        };
+        // Hardware moves data besides computing, but not for ever.
+        let fuel = options.fuel.min(ir.steps.saturating_mul(100).saturating_add(1_000_000));
+        let hardware = match run(case, &case.hardware, &domain, fuel) {
+            Ok(outcome) => outcome,
+            Err(fault) => return Some(refuted(fault.kind.to_string(), &[fault.span], source)),
+        };
+        if let Some((what, spans)) = difference(case, &hardware, &ir, &domain, options.fuel) {
+            return Some(refuted(what, &spans, source));
+        }
+    }
+    None
+}
+
+fn refuted(what: String, spans: &[Span], source: &Source) -> Judgement {
+    Judgement::Refuted(Counterexample { what, lines: spans.iter().map(|span| source.line(*span)).collect() })
+}
+
+/// The first place where an `ensure` does not hold.
+fn difference(
+    case: &Expanded,
+    hardware: &Outcome,
+    ir: &Outcome,
+    domain: &Domain,
+    fuel: u64,
+) -> Option<(String, Vec<Span>)> {
+    let mut names = HashSet::new();
+    for post in &case.posts {
+        for side in [&post.left, &post.right] {
+            visit_expr(side, &mut |expr| {
+                if let ExprKind::Name(name) | ExprKind::Access(name, _) = &expr.kind {
+                    names.insert(*name);
+                }
+            });
+        }
+    }
+    let mut machine = Machine::new(case, domain, fuel, &names);
+    let mut of_ir = HashSet::new();
+    written(&weave(&[], &case.aligned), &mut of_ir);
+    for name in names {
+        let side = if of_ir.contains(&name) { ir } else { hardware };
+        if let Some(data) = side.buffers.get(&name) {
+            machine.load(name, data);
+        }
+    }
+    for post in &case.posts {
+        let mut found = None;
+        each(&mut machine, &post.vars, &mut |machine| {
+            let (left, right) = (machine.eval(&post.left).ok()?, machine.eval(&post.right).ok()?);
+            if left == right {
+                return None;
+            }
+            let point: Vec<String> = post
+                .vars
+                .iter()
+                .filter_map(|(name, _, _)| {
+                    Some(format!("{} = {}", case.names.text(*name), machine.value(*name)?))
+                })
+                .collect();
+            let names = &case.names;
+            let (text_left, text_right) = (print_expr(names, &post.left), print_expr(names, &post.right));
+            let text = format!(
+                "{text_left} is {left:#x}, {text_right} is {right:#x} at {} ({:?} data)",
+                point.join(", "),
+                domain.reading
+            );
+            found = Some(text);
+            found.clone()
+        });
+        if let Some(text) = found {
+            let mut spans = vec![post.span];
+            spans.extend(writers(case, &post.left));
+            spans.extend(writers(case, &post.right));
+            return Some((text, spans));
+        }
+    }
+    None
+}
+
+/// Calls `visit` at every point of the ranges until it finds something.
+fn each(
+    machine: &mut Machine<'_>,
+    vars: &[(Sym, Expr, Expr)],
+    visit: &mut dyn FnMut(&Machine<'_>) -> Option<String>,
+) -> bool {
+    let Some(((name, lo, hi), rest)) = vars.split_first() else { return visit(machine).is_some() };
+    let (Ok(lo), Ok(hi)) = (machine.eval(lo), machine.eval(hi)) else { return false };
+    for at in lo..hi {
+        machine.set(*name, at);
+        if each(machine, rest, visit) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The statements that write the buffer of a place.
+fn writers(case: &Expanded, place: &Expr) -> Vec<Span> {
+    fn walk(body: &[Stmt], name: Sym, found: &mut Vec<Span>) {
+        for stmt in body {
+            match &stmt.kind {
+                StmtKind::Assign(to, ..) if *to == name => found.push(stmt.span),
+                StmtKind::Loop(inner) => walk(&inner.body, name, found),
+                StmtKind::If(_, then, other) => {
+                    walk(then, name, found);
+                    walk(other, name, found);
+                }
+                _ => {}
+            }
+        }
+    }
+    let (ExprKind::Access(name, _) | ExprKind::Name(name)) = &place.kind else { return Vec::new() };
+    let mut found = Vec::new();
+    walk(&case.hardware, *name, &mut found);
+    walk(&case.aligned, *name, &mut found);
+    found.dedup();
+    found
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.judgement {
+            Judgement::Proved => writeln!(f, "{}: proved", self.name)?,
+            Judgement::Refuted(example) => {
+                writeln!(f, "{}: refuted", self.name)?;
+                writeln!(f, "  {}", example.what)?;
+                for line in &example.lines {
+                    writeln!(f, "    {line}")?;
+                }
+            }
+            Judgement::Unknown { reason } => writeln!(f, "{}: unknown ({reason})", self.name)?,
+        }
+        if !self.proofs.is_empty() {
+            let holds = self.proofs.iter().filter(|proof| proof.answer == Answer::Holds).count();
+            let instances: usize = self.proofs.iter().map(|proof| proof.instances).sum();
+            writeln!(
+                f,
+                "  {holds} of {} conditions hold; {} loops cut, {} as maps, {} unrolled; {instances} instances",
+                self.proofs.len(),
+                self.cut.len(),
+                self.bulk,
+                self.unrolled
+            )?;
+        }
+        for proof in self.proofs.iter().filter(|proof| proof.answer != Answer::Holds) {
+            writeln!(f, "  fails: {} ({})", proof.name, proof.answer)?;
+            for line in &proof.lines {
+                writeln!(f, "    {line}")?;
+            }
+        }
+        for param in &self.symbolic {
+            writeln!(f, "  for all {param}")?;
+        }
+        for rule in &self.rests_on {
+            writeln!(f, "  rests on {rule}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! The language: what is printed parses to the same, faults are shown at their place, programs do what they say.
+
+mod common;
+
+use act_bolt::hex::domain::Reading;
+use act_bolt::hex::run::FaultKind;
+use act_bolt::hex::{Domain, check, expand, parse, print_case, run};
+
+fn error(text: &str) -> String {
+    match parse("test.hex", text) {
+        Err((error, source)) => error.render(&source),
+        Ok((case, source)) => match check(&case) {
+            Err(error) => error.render(&source),
+            Ok(()) => panic!("no fault is found in {text}"),
+        },
+    }
+}
+
+#[test]
+fn a_printed_case_is_the_same_case() {
+    for entry in std::fs::read_dir(common::folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let text = std::fs::read_to_string(common::folder().join(&name)).unwrap();
+        if !text.contains("case ") {
+            continue;
+        }
+        let (case, _) = common::load(&name, &[]);
+        let printed = print_case(&case);
+        let (again, source) =
+            parse(&name, &printed).unwrap_or_else(|(error, source)| panic!("{}", error.render(&source)));
+        check(&again).unwrap_or_else(|error| panic!("{}", error.render(&source)));
+        assert_eq!(print_case(&again), printed, "{name}");
+        // Not only the texts: both say the same when they are run.
+        let outcomes = [case, again].map(|case| {
+            let case = expand(&case, &[]).unwrap();
+            let domain = Domain::new(&case, Reading::Concrete, 3);
+            run(&case, &case.hardware, &domain, 50_000_000).unwrap().steps
+        });
+        assert_eq!(outcomes[0], outcomes[1], "{name}");
+    }
+}
+
+#[test]
+fn faults_are_shown_with_a_caret() {
+    let shown = error("param N = 4\nir {\n  output Y[N]: u8\n}\n");
+    assert_eq!(shown, "test.hex:3:3: there is no type `u8`\n    output Y[N]: u8\n    ^^^^^^^^^^^^^^^");
+    let shown = error("param N = 4 +\n");
+    assert!(shown.contains("an expression is expected here, not the end of the file"), "{shown}");
+    let shown = error("param N = $\n");
+    assert_eq!(shown, "test.hex:1:11: `$` starts nothing in Hex\n  param N = $\n            ^");
+}
+
+#[test]
+fn what_is_not_well_formed_is_refused() {
+    let program = |body: &str| {
+        format!(
+            "type u8 = unsigned 8\nfun f(a: u8): u8\nir {{\n input X[4]: u8\n output Y[4]: u8\n {body}\n}}\nmapping {{\n reg r: bv8\n}}"
+        )
+    };
+    for (body, says) in [
+        ("Y[0] := Z[0]", "`Z` is not declared"),
+        ("Y[0] := X[0, 1]", "`X` takes 1, not 2"),
+        ("Y[0] := 3", "an element of `u8` is expected here, not an integer"),
+        ("Y[X[0]] := X[0]", "an integer is expected here, not an element of `u8`"),
+        ("X[0] := Y[0]", "the input `X` is not written"),
+        ("r := 1", "`r` belongs to the other program"),
+        ("for i in 0..4 { i := 2 }", "the counter `i` is not assigned"),
+        ("for X in 0..4 { }", "`X` is declared already"),
+        ("if X[0] == X[1] { Y[0] := X[0] }", "an integer is expected here"),
+        ("call start()", "there is no command `start`"),
+        ("Y[0] := f(X[0], X[1])", "`f` takes 1, not 2"),
+        ("loop i in 0..4 { Y[i] := X[i] }", "`until` is expected here"),
+    ] {
+        let shown = error(&program(body));
+        assert!(shown.contains(says), "{body}: {shown}");
+    }
+    let shown = error("param N = 4\nparam N = 5\n");
+    assert!(shown.contains("`N` is declared twice"), "{shown}");
+    let shown = error(&(program("") + "relate { X[i] == Y[i] over i in 0..4 made (i @Q) }"));
+    assert!(shown.contains("no loop is labelled `@Q`"), "{shown}");
+}
+
+/// Final contents of `Y` when `body` has run as hardware code on concrete data.
+fn outcome(body: &str) -> Result<Vec<i64>, FaultKind> {
+    let text = format!(
+        "type i8 = signed 8\nfun zero(): i8 = 0\nfun inc(a: i8): i8 = a + 1\nmapping {{\n output Y[4]: i8\n buffer B[4]: i8\n reg r: bv3\n {body}\n}}"
+    );
+    let (case, source) =
+        parse("test.hex", &text).unwrap_or_else(|(error, source)| panic!("{}", error.render(&source)));
+    check(&case).unwrap_or_else(|error| panic!("{}", error.render(&source)));
+    let case = expand(&case, &[]).unwrap();
+    let domain = Domain::new(&case, Reading::Concrete, 5);
+    let outcome = run(&case, &case.hardware, &domain, 1000).map_err(|fault| fault.kind)?;
+    Ok(outcome.buffers[&case.names.find("Y").unwrap()].clone())
+}
+
+#[test]
+fn programs_do_what_they_say() {
+    let clear = "for i in 0..4 { Y[i] := zero() }";
+    // A chain through the buffer in a counted loop; in a parfor every iteration sees the state before it.
+    let chain = "Y[i + 1] := inc(Y[i])";
+    assert_eq!(outcome(&format!("{clear} for i in 0..3 {{ {chain} }}")), Ok(vec![0, 1, 2, 3]));
+    assert_eq!(outcome(&format!("{clear} parfor i in 0..3 {{ {chain} }}")), Ok(vec![0, 1, 1, 1]));
+    // An iteration sees its own writes.
+    assert_eq!(
+        outcome(&format!("{clear} parfor i in 0..4 {{ B[i] := inc(Y[i]) Y[i] := inc(B[i]) }}")),
+        Ok(vec![2, 2, 2, 2])
+    );
+    // The exit test comes after the body, and registers wrap: 6, 7, 0.
+    let wraps = "r := 6 loop t in 0..3 { Y[t] := inc(Y[t]) r := r + 1 } until r == 0";
+    assert_eq!(outcome(&format!("{clear} {wraps}")), Ok(vec![1, 1, 0, 0]));
+    // Functions wrap to their types: 127 + 1.
+    assert_eq!(outcome(&format!("{clear} for i in 0..128 {{ Y[0] := inc(Y[0]) }}")), Ok(vec![-128, 0, 0, 0]));
+    assert_eq!(
+        outcome(&format!("{clear} if bv2(7) == 3 and not 7 / 2 % 2 == 0 {{ Y[3] := inc(Y[3]) }}")),
+        Ok(vec![0, 0, 0, 1])
+    );
+    assert_eq!(outcome(&format!("{clear} Y[max(1, -5 / 2 + 5)] := inc(Y[0])")), Ok(vec![0, 0, 1, 0]));
+}
+
+#[test]
+fn runs_that_fail_say_how() {
+    assert_eq!(
+        outcome("Y[4] := zero()"),
+        Err(FaultKind::OutOfBounds { buffer: "Y".to_owned(), indices: vec![4] })
+    );
+    assert_eq!(
+        outcome("parfor i in 0..4 { Y[i / 2] := zero() }"),
+        Err(FaultKind::Race { buffer: "Y".to_owned() })
+    );
+    assert_eq!(outcome("loop t in 0..3 { r := r } until r > 7"), Err(FaultKind::NeverStops(1000)));
+    assert_eq!(outcome("r := 0 Y[1 / r] := zero()"), Err(FaultKind::Arithmetic));
+}
