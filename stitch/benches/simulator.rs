@@ -127,15 +127,23 @@ fn plain_f32(a: &[f32], b: &[f32], c: &mut [f32], n: usize) {
     }
 }
 
-fn run(c: &mut Criterion, name: &str, isa: &Isa, program: &LoopProgram, products: i64, plain: impl FnMut()) {
+/// Both operands are `operand`.
+fn run(
+    c: &mut Criterion,
+    name: &str,
+    isa: &Isa,
+    program: &LoopProgram,
+    operand: &[u8],
+    products: i64,
+    plain: impl FnMut(),
+) {
     let module = emit(isa, program).expect("a well-formed program");
     let executable = Executable::compile(isa, &module).expect("instructions with simulators");
-    let operand: Vec<u8> = (0..program.operands[0]).map(|k| (k * 7 % 63) as u8).collect();
     let mut result = vec![0; program.results[0] as usize];
     let mut group = c.benchmark_group(name);
     group.sample_size(10).throughput(Throughput::Elements(products as u64));
     group.bench_function("simulator", |bench| {
-        bench.iter(|| executable.run(&[&operand, &operand], &mut [&mut result]).expect("no fault"));
+        bench.iter(|| executable.run(&[operand, operand], &mut [&mut result]).expect("no fault"));
     });
     let mut plain = plain;
     group.bench_function("plain loop", |bench| bench.iter(&mut plain));
@@ -144,7 +152,7 @@ fn run(c: &mut Criterion, name: &str, isa: &Isa, program: &LoopProgram, products
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..11 {
         let begin = Instant::now();
-        executable.run(&[&operand, &operand], &mut [&mut result]).expect("no fault");
+        executable.run(&[operand, operand], &mut [&mut result]).expect("no fault");
         times[0].push(begin.elapsed());
         let begin = Instant::now();
         plain();
@@ -163,7 +171,10 @@ fn simulator(c: &mut Criterion) {
     for n in [32, 512] {
         let (a, mut sums) = (vec![3u8; (n * n) as usize], vec![0; (n * n) as usize]);
         let name = format!("int8 {n}x{n}x{n} on gemmini");
-        run(c, &name, &isa, &gemmini(&isa, n), n * n * n, || plain_int8(&a, &a, &mut sums, n as usize));
+        let operand: Vec<u8> = (0..n * n).map(|k| (k * 7 % 63) as u8).collect();
+        run(c, &name, &isa, &gemmini(&isa, n), &operand, n * n * n, || {
+            plain_int8(&a, &a, &mut sums, n as usize);
+        });
     }
     let module = emit(&isa, &gemmini(&isa, 64)).expect("a well-formed program");
     let mut group = c.benchmark_group("compile");
@@ -178,7 +189,10 @@ fn simulator(c: &mut Criterion) {
         let (a, mut sums) = (vec![0.5f32; (n * n) as usize], vec![0.0; (n * n) as usize]);
         let name = format!("{elem} {n}x{n}x{n} on trainium");
         let program = trainium(&isa, elem, bytes, n);
-        run(c, &name, &isa, &program, n * n * n, || plain_f32(&a, &a, &mut sums, n as usize));
+        // Numbers that both types have; the upper half of an f32 is the bfloat16.
+        let number = |k: i64| ((k * 7 % 63) as f32 / 8.0).to_le_bytes();
+        let operand: Vec<u8> = (0..n * n).flat_map(|k| number(k)[4 - bytes as usize..].to_vec()).collect();
+        run(c, &name, &isa, &program, &operand, n * n * n, || plain_f32(&a, &a, &mut sums, n as usize));
     }
 }
 

@@ -140,9 +140,7 @@ impl Tensors<'_> {
             contracted: size(lhs_dims, &dims.lhs_contracting),
         };
         if plan.is_paired(self.shared.vectors, columns) {
-            let (left, right) =
-                (self.is_moderate(&plan.lhs, lhs_dims)?, self.is_moderate(&plan.rhs, rhs_dims)?);
-            let moderate = self.code.op(format_args!("arith.andi {left}, {right} : i1"));
+            let moderate = self.is_moderate(&plan, lhs_dims, rhs_dims)?;
             return self.either(
                 moderate,
                 |this| {

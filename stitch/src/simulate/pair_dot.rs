@@ -17,12 +17,18 @@ const LANES: u64 = 16;
 /// Columns of the result that a block of rows has in registers, as many as there are.
 pub(crate) const PAIR_WIDTHS: [u64; 2] = [2 * LANES, LANES];
 
-/// Bits of finite numbers whose products with each other are normal and finite: 2^-63 to just below 2^64, by magnitude.
-const LEAST: i64 = 64 << 7;
-const ABOVE: i64 = 191 << 7;
+/// Biased exponent of the least normal number.
+const NORMAL: i64 = 1;
 
-/// Bits of the least normal number; all below are zeros to the processor.
-const NORMAL: i64 = 1 << 7;
+/// Biased exponent of infinities and NaNs.
+const INFINITE: i64 = 255;
+
+/// Bits of the fraction of a bfloat16.
+const FRACTION: i64 = 7;
+
+/// The product of two finite numbers is normal and finite if the sum of their biased exponents is in this range: at least
+/// 2^-126 = 2^(128 - 2*127), and below 4 * 2^(380 - 2*127) = 2^128.
+const PRODUCT: std::ops::RangeInclusive<i64> = 128..=380;
 
 /// Elements looked at together.
 const LOOK: u64 = 32;
@@ -57,59 +63,84 @@ fn pairs(depth: u64) -> u64 {
 }
 
 impl Tensors<'_> {
-    /// Whether all elements are zeros, or numbers in the range where the instruction does what `dot` does.
-    pub(crate) fn is_moderate(&mut self, operand: &Memory, dims: &[u64]) -> Result<Value> {
+    /// Whether the instruction does what `dot` does with these operands.
+    pub(crate) fn is_moderate(&mut self, plan: &Dot, lhs_dims: &[u64], rhs_dims: &[u64]) -> Result<Value> {
+        let left = self.exponents(&plan.lhs, lhs_dims)?;
+        let right = self.exponents(&plan.rhs, rhs_dims)?;
+        let code = &mut self.code;
+        let [least, most] =
+            [0, 1].map(|k| code.op(format_args!("arith.addi {}, {} : i64", left[k], right[k])));
+        let mut tests = Vec::new();
+        let (low, high) = (code.const_i64(*PRODUCT.start()), code.const_i64(*PRODUCT.end()));
+        tests.push(code.op(format_args!("arith.cmpi sge, {least}, {low} : i64")));
+        tests.push(code.op(format_args!("arith.cmpi sle, {most}, {high} : i64")));
+        let infinite = code.const_i64(INFINITE);
+        for most in [left[1], right[1]] {
+            tests.push(code.op(format_args!("arith.cmpi slt, {most}, {infinite} : i64")));
+        }
+        let first = tests.remove(0);
+        Ok(tests.into_iter().fold(first, |all, test| code.op(format_args!("arith.andi {all}, {test} : i1"))))
+    }
+
+    /// The least biased exponent among elements that are no zeros to the processor, and the greatest of all. Without any
+    /// element but zeros the former is above the latter.
+    fn exponents(&mut self, operand: &Memory, dims: &[u64]) -> Result<[Value; 2]> {
         let mut order: Vec<usize> = (0..dims.len()).collect();
         order.sort_by_key(|&d| std::cmp::Reverse(operand.strides[d]));
         let bytes = ElemType::BF16.bytes() as i64;
         let adjacent = order.last().is_some_and(|&d| operand.strides[d] == bytes);
         let ordered: Vec<u64> = order.iter().map(|&d| dims[d]).collect();
         let (outer, last) = match ordered.split_last() {
-            Some((&last, outer)) if adjacent => (outer.to_vec(), last),
-            _ => (ordered.clone(), 1),
+            Some((&last, outer)) if adjacent => (outer, last),
+            _ => (&ordered[..], 1),
         };
-        let mut strange = self.code.op(format_args!("arith.constant false"));
-        for (start, chunks, width) in [(0, last / LOOK, LOOK), (last / LOOK * LOOK, 1, last % LOOK)] {
-            if width == 0 || chunks == 0 {
+        // Magnitudes less NORMAL, so that zeros and denormals wrap around to the top; and magnitudes.
+        let mut bounds = [
+            self.code.op(format_args!("arith.constant -1 : i16")),
+            self.code.op(format_args!("arith.constant 0 : i16")),
+        ];
+        for (start, chunks, lanes) in [(0, last / LOOK, LOOK), (last / LOOK * LOOK, 1, last % LOOK)] {
+            if lanes == 0 || chunks == 0 {
                 continue;
             }
-            let loops = [&outer[..], &[chunks]].concat();
-            let found = self.fold(&loops, &["i1".to_owned()], vec![strange], |this, index, found| {
-                let (chunk, outer) = index.split_last().map_or((None, index), |(c, o)| (Some(c), o));
-                let mut at = outer.to_vec();
-                if adjacent {
-                    let chunk = chunk.cloned().unwrap_or_default();
-                    at.push(Index::constant(start as i64).plus(width as i64, &chunk));
+            let ty = lanes_of("i16", lanes);
+            let init = [-1, 0].map(|bits| scalar::splat(&mut self.code, bits, "i16", lanes));
+            let loops = [outer, &[chunks]].concat();
+            let found =
+                self.fold(&loops, &[ty.clone(), ty.clone()], init.to_vec(), |this, index, found| {
+                    let mut at = index.to_vec();
+                    let chunk = at.pop().unwrap_or_default();
+                    if adjacent {
+                        at.push(Index::constant(start as i64).plus(lanes as i64, &chunk));
+                    }
+                    let offset = Self::offset(operand, &permuted(&at, &order));
+                    let bits = this.load_at(operand, &offset, ElemType::U16, lanes)?;
+                    let code = &mut this.code;
+                    let sign = scalar::splat(code, 0x7fff, "i16", lanes);
+                    let magnitude = code.op(format_args!("arith.andi {bits}, {sign} : {ty}"));
+                    let normal = scalar::splat(code, NORMAL << FRACTION, "i16", lanes);
+                    let above = code.op(format_args!("arith.subi {magnitude}, {normal} : {ty}"));
+                    Ok(vec![
+                        code.op(format_args!("arith.minui {}, {above} : {ty}", found[0])),
+                        code.op(format_args!("arith.maxui {}, {magnitude} : {ty}", found[1])),
+                    ])
+                })?;
+            for (k, name) in ["min", "max"].into_iter().enumerate() {
+                let mut value = found[k];
+                if lanes > 1 {
+                    value = self
+                        .code
+                        .op(format_args!("\"llvm.intr.vector.reduce.u{name}\"({value}) : ({ty}) -> i16"));
                 }
-                let offset = Self::offset(operand, &permuted(&at, &order));
-                let bits = this.load_at(operand, &offset, ElemType::U16, width)?;
-                let here = this.strange_bits(bits, width);
-                Ok(vec![this.code.op(format_args!("arith.ori {}, {here} : i1", found[0]))])
-            })?;
-            strange = found[0];
+                bounds[k] = self.code.op(format_args!("arith.{name}ui {}, {value} : i16", bounds[k]));
+            }
         }
-        let yes = self.code.op(format_args!("arith.constant true"));
-        Ok(self.code.op(format_args!("arith.xori {strange}, {yes} : i1")))
-    }
-
-    /// Whether any of these bfloat16 is neither zero nor in range.
-    fn strange_bits(&mut self, bits: Value, lanes: u64) -> Value {
-        let (ty, flags) = (lanes_of("i16", lanes), lanes_of("i1", lanes));
-        let code = &mut self.code;
-        let constant = |code: &mut super::code::Code, value: i64| scalar::splat(code, value, "i16", lanes);
-        let sign = constant(code, 0x7fff);
-        let magnitude = code.op(format_args!("arith.andi {bits}, {sign} : {ty}"));
-        let normal = constant(code, NORMAL);
-        let counts = code.op(format_args!("arith.cmpi uge, {magnitude}, {normal} : {ty}"));
-        let least = constant(code, LEAST);
-        let above_least = code.op(format_args!("arith.subi {magnitude}, {least} : {ty}"));
-        let span = constant(code, ABOVE - LEAST);
-        let outside = code.op(format_args!("arith.cmpi uge, {above_least}, {span} : {ty}"));
-        let strange = code.op(format_args!("arith.andi {counts}, {outside} : {flags}"));
-        if lanes == 1 {
-            return strange;
-        }
-        code.op(format_args!("\"llvm.intr.vector.reduce.or\"({strange}) : ({flags}) -> i1"))
+        let fraction = self.code.const_i64(FRACTION);
+        let [least, most] = bounds.map(|bits| {
+            let bits = self.code.op(format_args!("arith.extui {bits} : i16 to i64"));
+            self.code.op(format_args!("arith.shrui {bits}, {fraction} : i64"))
+        });
+        Ok([self.code.add_i64(least, NORMAL), most])
     }
 
     /// One of two pieces of code, as `condition` says when it runs.

@@ -31,10 +31,11 @@ impl Random {
     }
 }
 
-/// Bytes of elements that have any bits but those that no value of the type has; `moderate` bfloat16 numbers are zeros,
-/// denormals, or between 2^-63 and 2^64.
+/// Bytes of elements that have any bits but those that no value of the type has; products of `moderate` bfloat16 numbers
+/// neither overflow nor underflow, but for a few.
 fn values(elem: ElemType, bytes: u64, moderate: bool, random: &mut Random) -> Vec<u8> {
     let mut bytes = random.bytes(bytes);
+    let extremes = random.below(4) == 0;
     match elem {
         ElemType::BF16 if moderate => {
             for number in bytes.chunks_exact_mut(2) {
@@ -42,8 +43,8 @@ fn values(elem: ElemType, bytes: u64, moderate: bool, random: &mut Random) -> Ve
                 let exponent = match (bits >> 7) & 0xff {
                     // One in 16.
                     rare if rare < 16 => 0,
-                    // All of the range now and then, mostly numbers whose sums round.
-                    wide if wide < 64 => 64 + u16::from(number[0]) % 127,
+                    // Around the limits of what may be multiplied now and then, mostly numbers whose sums round.
+                    wide if wide < 64 && extremes => 62 + u16::from(number[0]) % 130,
                     other => 122 + other % 10,
                 };
                 number.copy_from_slice(&(bits & 0x807f | exponent << 7).to_le_bytes());
@@ -268,37 +269,51 @@ fn every_dot() {
     }
 }
 
-/// A sum that was flushed to -0 stays -0, also behind the last of an odd number of products.
+/// Sums of products at the limits of what an instruction that fuses them does as well, by bits of bfloat16: `(a, b)` by
+/// position, and the sum. Derived by hand: every product is rounded and flushed for itself, in order.
 #[test]
-fn signs_of_flushed_sums() {
+fn limits_of_bfloat16_products() {
+    let cases: [(&[(u16, u16)], f32); 5] = [
+        // -1.5 * 2^-126 + 2^-126 is flushed to -0, which an odd number of products leaves behind.
+        (&[(0xa040, 0x2000), (0x2000, 0x2000), (0x8000, 0x3f80)], -0.0),
+        // 0.75 * 2^-126 is no normal number, so that nothing is added to 2^-126.
+        (&[(0x2000, 0x2000), (0x1fc0, 0x2000)], f32::MIN_POSITIVE),
+        // 2^128 and 1.125 * 2^128 are infinite before they meet something finite of the other sign.
+        (&[(0xdf80, 0x5f00), (0x5f80, 0x5f80)], f32::INFINITY),
+        (&[(0xdfc0, 0x5f00), (0x5fc0, 0x5f40)], f32::INFINITY),
+        // The largest product that is finite, less half of it.
+        (&[(0x5fb4, 0x5f35), (0xdfb4, 0x5eb5)], 1.40625 * 1.4140625 * 2f32.powi(126)),
+    ];
     let isa = Isa::parse(include_str!("dots.taidl"), "dots.taidl").unwrap_or_else(|e| panic!("{e}"));
     let op = isa.instr_ids().find(|&op| isa.instr(op).name == "hh").unwrap();
-    let int = |n| BetaVal::Int(Affine::constant(n));
-    let body = Program::Instr {
-        op,
-        alpha: [1, 16, 3].map(AttrVal::Int).to_vec(),
-        beta: vec![int(0), int(0), int(0), int(0), int(0)],
-    };
-    let program =
-        LoopProgram { body, operands: vec![64], results: vec![64], scratch_bytes: 0, consts: vec![] };
-    let mut buffers: Vec<Vec<u8>> =
-        isa.buffers.iter().map(|b| vec![0; buffer_shape(b).bytes() as usize]).collect();
-    let mut set = |name: &str, row: usize, column: usize, bits: u16| {
-        let k = isa.buffers.iter().position(|b| b.name == name).unwrap();
-        let at = 2 * (row * isa.buffers[k].access[1] as usize + column);
-        buffers[k][at..at + 2].copy_from_slice(&bits.to_le_bytes());
-    };
-    // -1.5 * 2^-126 + 2^-126 + -0.
-    for (k, (a, b)) in [(0xa040, 0x2000), (0x2000, 0x2000), (0x8000, 0x3f80)].into_iter().enumerate() {
-        set("ha", 0, k, a);
-        (0..16).for_each(|column| set("hb", k, column, b));
-    }
-    let wide = isa.buffers.iter().position(|b| b.name == "wide").unwrap();
-    for vectors in VectorLevel::ALL.into_iter().filter(|&v| v <= VectorLevel::detect()) {
-        let options = Options { vectors, ..Options::default() };
-        let mut after = buffers.clone();
-        assert!(run_both(&isa, &program, &[0; 64], &mut after, options, |e| panic!("{e}")));
-        assert_eq!(after[wide][..4], (-0f32).to_le_bytes(), "{vectors:?}");
+    let buffer = |name: &str| isa.buffers.iter().position(|b| b.name == name).unwrap();
+    let zero = BetaVal::Int(Affine::constant(0));
+    for (products, sum) in cases {
+        let alpha = [1, 40, products.len() as i64].map(AttrVal::Int).to_vec();
+        let program = LoopProgram {
+            body: Program::Instr { op, alpha, beta: vec![zero.clone(); 5] },
+            operands: vec![64],
+            results: vec![64],
+            scratch_bytes: 0,
+            consts: vec![],
+        };
+        let mut buffers: Vec<Vec<u8>> =
+            isa.buffers.iter().map(|b| vec![0; buffer_shape(b).bytes() as usize]).collect();
+        let mut set = |name: &str, row: usize, column: usize, bits: u16| {
+            let at = 2 * (row * isa.buffers[buffer(name)].access[1] as usize + column);
+            buffers[buffer(name)][at..at + 2].copy_from_slice(&bits.to_le_bytes());
+        };
+        // Only the first of the columns, which are more than one piece of what is looked at together.
+        for (k, &(a, b)) in products.iter().enumerate() {
+            set("ha", 0, k, a);
+            set("hb", k, 0, b);
+        }
+        for vectors in VectorLevel::ALL.into_iter().filter(|&v| v <= VectorLevel::detect()) {
+            let options = Options { vectors, ..Options::default() };
+            let mut after = buffers.clone();
+            assert!(run_both(&isa, &program, &[0; 64], &mut after, options, |e| panic!("{e}")));
+            assert_eq!(after[buffer("wide")][..4], sum.to_le_bytes(), "{vectors:?} {products:x?}");
+        }
     }
 }
 
