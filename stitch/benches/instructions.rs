@@ -32,7 +32,7 @@ const fn kind(name: &'static str, alpha: &'static [i64], beta: &'static [(i64, i
 }
 
 const fn long(name: &'static str, alpha: &'static [i64], beta: &'static [(i64, i64)]) -> Kind {
-    Kind { name, alpha, scale: None, beta, again: 2 }
+    Kind { name, alpha, scale: None, beta, again: 16 }
 }
 
 const GEMMINI: &[Kind] = &[
@@ -75,8 +75,8 @@ const X86: &[Kind] = &[
 
 const AMX: &[Kind] = &[
     kind("tileloadd", &[512], &[(0, 64), (0, 1)]),
-    kind("tdpbusd", &[], &[(0, 0), (1, 0), (0, 1)]),
-    kind("tdpbf16ps", &[], &[(0, 0), (1, 0), (0, 1)]),
+    kind("tdpbusd", &[], &[(0, 0), (1, 0), (2, 0)]),
+    kind("tdpbf16ps", &[], &[(0, 0), (1, 0), (2, 0)]),
     kind("tilestored", &[512], &[(0, 1), (0, 64)]),
 ];
 
@@ -114,11 +114,13 @@ fn program(isa: &Isa, kind: &Kind, steps: u64, again: u64) -> LoopProgram {
     }
 }
 
-/// Median of several measurements.
-fn median(mut measure: impl FnMut() -> Duration) -> Duration {
-    let mut times: Vec<Duration> = (0..5).map(|_| measure()).collect();
-    times.sort_unstable();
-    times[times.len() / 2]
+/// What `some` takes longer than `none`, which both set up the memories: the least of several measurements of each, taken
+/// in turns.
+fn beyond(mut some: impl FnMut() -> Duration, mut none: impl FnMut() -> Duration) -> Duration {
+    let times: Vec<(Duration, Duration)> = (0..7).map(|_| (some(), none())).collect();
+    let least =
+        |side: fn(&(Duration, Duration)) -> Duration| times.iter().map(side).min().unwrap_or_default();
+    least(|t| t.0).saturating_sub(least(|t| t.1))
 }
 
 fn target(c: &mut Criterion, name: &str, kinds: &[Kind]) {
@@ -137,27 +139,31 @@ fn target(c: &mut Criterion, name: &str, kinds: &[Kind]) {
     for kind in kinds {
         let title = format!("{} {:?}", kind.name, kind.alpha);
         let program = program(&isa, kind, STEPS, kind.again);
-        let module = emit(&isa, &program).expect("a well-formed program");
-        let executable = Executable::compile(&isa, &module).expect("an instruction with a simulator");
+        let compile = |program: &LoopProgram| {
+            let module = emit(&isa, program).expect("a well-formed program");
+            Executable::compile(&isa, &module).expect("an instruction with a simulator")
+        };
+        let nothing = LoopProgram { body: Program::Fence, ..program.clone() };
+        let (executable, idle) = (compile(&program), compile(&nothing));
         let mut result = vec![0; SEGMENT as usize];
-        let mut run = || {
+        let mut run = |executable: &Executable| {
             let begin = Instant::now();
             executable.run(&[&operand], &mut [&mut result]).expect("no fault");
             begin.elapsed()
         };
         group.throughput(Throughput::Elements(STEPS * kind.again));
-        group.bench_function(&title, |bench| bench.iter(&mut run));
-        let simulator = median(run) / (STEPS * kind.again) as u32;
-        let once = self::program(&isa, kind, 1, 1);
+        group.bench_function(&title, |bench| bench.iter(|| run(&executable)));
+        let run = std::cell::RefCell::new(run);
+        let simulator = beyond(|| run.borrow_mut()(&executable), || run.borrow_mut()(&idle));
+        let simulator = simulator / (STEPS * kind.again) as u32;
+        let once = self::program(&isa, kind, STEPS, 1);
         let oracle = Oracle::new(&isa);
-        let nothing = LoopProgram { body: Program::Fence, ..once.clone() };
         let execute = |program: &LoopProgram| {
             let begin = Instant::now();
             oracle.run(program, &[&operand], &mut [Vec::new()]).expect("no fault");
             begin.elapsed()
         };
-        // Without what it takes to set up the memories.
-        let oracle = median(|| execute(&once)).saturating_sub(median(|| execute(&nothing)));
+        let oracle = beyond(|| execute(&once), || execute(&nothing)) / STEPS as u32;
         table.push((title, simulator, oracle));
     }
     group.finish();
