@@ -9,6 +9,7 @@ use super::scalar::Unsupported;
 use super::tensor::{Memory, Scope, Shared, Tensors};
 use act_hlo::{ElemType, Graph, NodeId, OpKind};
 use act_isa::{AttrVal, Instr, Isa, Slice};
+use std::collections::BTreeSet;
 
 /// The scopes that memory accesses of a module fall into.
 #[derive(Clone, Debug)]
@@ -123,7 +124,15 @@ fn body(tensors: &mut Tensors<'_>, instr: &Instr, outputs: &[Memory]) -> Result<
     {
         return Ok(());
     }
-    let early = roots_to_finish_first(graph, instr);
+    let early: BTreeSet<NodeId> = roots_to_finish_first(graph, instr)
+        .into_iter()
+        .map(|root| {
+            // Whole elements, not every byte of them for itself.
+            let computed =
+                tensors.ending(root).last().copied().filter(|&node| tensors.memory(node).is_none());
+            computed.unwrap_or(root)
+        })
+        .collect();
     for node in graph.ids().filter(|&n| is_needed(graph, n)) {
         let kept = match &graph.node(node).op {
             OpKind::Parameter(_) => false,
@@ -132,6 +141,8 @@ fn body(tensors: &mut Tensors<'_>, instr: &Instr, outputs: &[Memory]) -> Result<
             | OpKind::Concatenate { .. }
             | OpKind::Pad { .. }
             | OpKind::DynamicUpdateSlice => true,
+            // With the quiet NaNs that it makes it is more work than a product.
+            OpKind::Convert if graph.shape(node).elem.is_float() && is_spread(graph, node) => true,
             op => early.contains(&node) || (Tensors::is_costly(op) && is_recomputed(graph, node)),
         };
         if kept {
@@ -214,6 +225,19 @@ fn is_recomputed(graph: &Graph, node: NodeId) -> bool {
     uses > 1
 }
 
+/// Whether movement of data alone leads from `node` to a broadcast.
+fn is_spread(graph: &Graph, node: NodeId) -> bool {
+    graph.ids().filter(|&user| graph.node(user).operands.contains(&node)).any(|user| {
+        match graph.node(user).op {
+            OpKind::Broadcast { .. } => true,
+            OpKind::Slice { .. } | OpKind::Reshape | OpKind::Transpose { .. } | OpKind::Copy => {
+                is_spread(graph, user)
+            }
+            _ => false,
+        }
+    })
+}
+
 /// Roots that must be complete before any output is written, because their computation reads what a store
 /// overwrites. Slice, compute, upslice: an instruction reads all of its inputs before it writes (appendix A).
 fn roots_to_finish_first(graph: &Graph, instr: &Instr) -> Vec<NodeId> {
@@ -238,7 +262,7 @@ fn roots_to_finish_first(graph: &Graph, instr: &Instr) -> Vec<NodeId> {
 fn reads(graph: &Graph, root: NodeId) -> Vec<(usize, bool)> {
     let mut found = Vec::new();
     let mut stack = vec![(root, true)];
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     while let Some((node, in_place)) = stack.pop() {
         if !seen.insert((node, in_place)) {
             continue;

@@ -10,6 +10,26 @@ impl Tensors<'_> {
     /// Stores a root into its slice. Reshapes and splits into bytes at the end of the computation are undone in the
     /// address, so that whole elements are stored.
     pub(crate) fn store_root(&mut self, root: NodeId, memory: &Memory) -> Result<()> {
+        let mut chain = self.ending(root);
+        // The longest part of the chain that has an affine address.
+        while chain.len() > 1 && !self.pushes(&chain, memory) {
+            chain.pop();
+        }
+        let Some(&domain) = chain.last() else { return Ok(()) };
+        if self.copy_root(domain, &chain, memory) {
+            return Ok(());
+        }
+        let elem = self.elem(domain);
+        self.nest(self.dims(domain), |this, index| {
+            let Some(offset) = this.push(&chain, memory, index) else { return Err(free_variable(elem)) };
+            let value = this.pull(domain, index)?;
+            this.store_at(memory, &offset, elem, value, 1)
+        })
+    }
+
+    /// `root`, then the operands that it is made of by reshapes and splits into bytes alone, up to the tensor whose elements
+    /// the computation ends with, or to one that lies in memory.
+    pub(crate) fn ending(&self, root: NodeId) -> Vec<NodeId> {
         let mut chain = vec![root];
         while let Some(&last) = chain.last() {
             let node = self.graph.node(last);
@@ -26,20 +46,7 @@ impl Tensors<'_> {
             }
             chain.push(node.operands[0]);
         }
-        // The longest part of the chain that has an affine address.
-        while chain.len() > 1 && !self.pushes(&chain, memory) {
-            chain.pop();
-        }
-        let Some(&domain) = chain.last() else { return Ok(()) };
-        if self.copy_root(domain, &chain, memory) {
-            return Ok(());
-        }
-        let elem = self.elem(domain);
-        self.nest(self.dims(domain), |this, index| {
-            let Some(offset) = this.push(&chain, memory, index) else { return Err(free_variable(elem)) };
-            let value = this.pull(domain, index)?;
-            this.store_at(memory, &offset, elem, value, 1)
-        })
+        chain
     }
 
     /// Moves the tensor run by run where it is data in memory already; gives whether it is.
