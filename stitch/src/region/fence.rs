@@ -190,6 +190,9 @@ mod tests {
     #[test]
     fn a_store_waits_from_one_iteration_to_the_next() {
         assert_eq!(count(false, &format!("{LOAD}{SPILL}for %i0 in 0..3 {{\n{RELOAD}{SPILL}}}\n")), 1);
+        // What the iteration before stored, where nothing waits before the loop.
+        let again = "config_st 16\nmvout scratch+64, sp[0], 4, 16\n";
+        assert_eq!(count(false, &format!("{LOAD}for %i0 in 0..3 {{\n{OTHER}{again}}}\n")), 1);
         // In the first iteration nothing waits, and the loop's store is met by none of its loads.
         assert_eq!(count(false, &format!("{LOAD}for %i0 in 0..3 {{\n{OTHER}{SPILL}}}\n{COPY}")), 1);
     }

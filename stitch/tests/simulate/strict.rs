@@ -112,3 +112,47 @@ fn a_load_of_what_was_stored_needs_a_fence() {
     assert_eq!(fault.check, unfenced, "{fault}");
     run(&compile(&body(true), true)).unwrap();
 }
+
+/// A row that is beyond the scratchpad in the last iteration alone, after two rounds of three executions and two more.
+#[test]
+fn executions_before_a_fault_are_counted() {
+    let (outer, inner) = (LoopId(0), LoopId(1));
+    let isa = isa();
+    let rows = isa.buffers[0].access[0] as i64;
+    let mut row = Affine::constant(rows - DIM - 4);
+    row.add_term(outer, 2).unwrap();
+    row.add_term(inner, 1).unwrap();
+    let last = instr("load", &[DIM, 1, DIM], vec![at(Space::Operand(0), 0), BetaVal::Int(row)]);
+    let nest = |iv, trip, body| Program::For { iv, trip, parallel: false, body: Box::new(body) };
+    let body = Program::Seq(vec![load(Space::Operand(0), 0), nest(inner, 2, last)]);
+    let program = whole(vec![nest(outer, 3, body)]);
+    let Err(RunError::Fault(fault)) = run(&compile(&program, false)) else { panic!("no fault") };
+    assert_eq!((fault.instr, fault.number), (1, 8), "{fault}");
+}
+
+/// Every second byte moved by two within one segment: all are read before any is written.
+#[test]
+fn copies_within_a_segment_read_first() {
+    let view = |space, start, length, step| View {
+        space,
+        elem: act_hlo::ElemType::U8,
+        dims: vec![(length, step)],
+        start: Affine::constant(start),
+    };
+    let copy = |from, to| Program::HostCopy { from, to };
+    let program = LoopProgram {
+        body: Program::Seq(vec![
+            copy(view(Space::Operand(0), 0, 8, 1), view(Space::Scratch, 0, 8, 1)),
+            copy(view(Space::Scratch, 0, 3, 2), view(Space::Scratch, 2, 3, 2)),
+            copy(view(Space::Scratch, 0, 8, 1), view(Space::Result(0), 0, 8, 1)),
+        ]),
+        operands: vec![8],
+        results: vec![8],
+        scratch_bytes: 8,
+        consts: vec![],
+    };
+    let mut result = [0; 8];
+    let executable = compile(&program, false);
+    executable.run(&[&[1, 2, 3, 4, 5, 6, 7, 8]], &mut [&mut result]).unwrap();
+    assert_eq!(result, [1, 2, 1, 4, 3, 6, 5, 8]);
+}
