@@ -3,15 +3,16 @@
 //! Choices are found top-down from the roots, so that only what some instruction asks for is matched.
 
 use super::facts::{Source, TensorGraph};
+use super::language::TensorNode;
 use super::matcher::{Look, Matcher};
 use super::matching::{Input, Match, Matching};
 use super::round_trips;
 use super::view::Layout;
 use act_hlo::OpKind;
-use act_isa::{BufferId, Isa, Place};
+use act_isa::{BufferId, Expr, Isa, Place, Slice};
 use egg::Id;
 use indexmap::IndexMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs of class and place considered for one store.
 const DESTINATIONS: usize = 64;
@@ -19,6 +20,8 @@ const DESTINATIONS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Demand {
     OnChip(Id, BufferId),
+    /// In a buffer, in a slot of its own; the number tells copies apart.
+    Made(Id, BufferId, usize),
     Store(Id, Layout),
 }
 
@@ -87,12 +90,18 @@ impl Expander<'_> {
 
     fn choices(&self, demand: &Demand) -> Vec<(Choice, Vec<Demand>, u64)> {
         match demand {
-            Demand::OnChip(class, buffer) => self.on_chip(*class, *buffer),
+            Demand::OnChip(class, buffer) => {
+                let mut found = self.made(*class, *buffer);
+                found.extend(self.identities(*class, *buffer));
+                found
+            }
+            Demand::Made(class, buffer, _) => self.made(*class, *buffer),
             Demand::Store(class, place) => self.store(*class, place),
         }
     }
 
-    fn on_chip(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
+    /// Inputs that lie there, and instructions.
+    fn made(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
         let mut found = Vec::new();
         for (k, (place, param)) in self.ins.iter().zip(self.params).enumerate() {
             if let Place::OnChip { buf, .. } = place
@@ -112,7 +121,6 @@ impl Expander<'_> {
         }
         // At the same cost a constant is better made on the device than read.
         found.sort_by_key(|(choice, ..)| matches!(choice, Choice::Instr(m) if m.reads_constants()));
-        found.extend(self.identities(class, buffer));
         found
     }
 
@@ -164,20 +172,75 @@ impl Expander<'_> {
                     else {
                         continue;
                     };
-                    if of != class {
+                    let reached = (0..access).all(|d| positions[d] == 0 || self.moves(buffer, d));
+                    if of != class && reached {
                         let choice =
                             Choice::SliceH { start: positions[..access].to_vec(), lens: lens.clone() };
                         found.push((choice, vec![Demand::OnChip(of, buffer)], 0));
                     }
                 }
-                OpKind::Concatenate { dim } if *dim < access && node.operands.iter().all(|&o| fits(o)) => {
-                    let needs = node.operands.iter().map(|&o| Demand::OnChip(self.egraph.find(o), buffer));
-                    found.push((Choice::ConcatH { dim: *dim, lens: lens.clone() }, needs.collect(), 0));
+                OpKind::Concatenate { dim }
+                    if *dim < access
+                        && node.operands.iter().all(|&o| fits(o))
+                        && self.moves(buffer, *dim) =>
+                {
+                    let needs = self.side_by_side(node, *dim, access, buffer);
+                    found.push((Choice::ConcatH { dim: *dim, lens: lens.clone() }, needs, 0));
                 }
                 _ => {}
             }
         }
         found
+    }
+
+    /// Whether slots of the buffer may begin anywhere in an access dimension: where all instructions have them begin at
+    /// one place, there are neither parts behind it nor values side by side.
+    fn moves(&self, buffer: BufferId, d: usize) -> bool {
+        let given = |place: &Place| matches!(place, Place::OnChip { buf, .. } if *buf == buffer);
+        let slices = self.isa.instrs.iter().flat_map(|i| i.inputs.iter().chain(&i.outputs));
+        let mut starts = slices.filter_map(|slice| match slice {
+            Slice::OnChip(slice) if slice.buffer == buffer => slice.start.get(d),
+            _ => None,
+        });
+        self.ins.iter().any(given) || starts.any(|start| !matches!(start, Expr::Int(_)))
+    }
+
+    /// What adjacent slots must hold for a concatenation. A value that occurs again, and boxes of one value that lie to
+    /// each other otherwise than in that value, have slots of their own.
+    fn side_by_side(&self, node: &TensorNode, dim: usize, access: usize, buffer: BufferId) -> Vec<Demand> {
+        let operands: Vec<Id> = node.operands.iter().map(|&o| self.egraph.find(o)).collect();
+        // Where a value would begin within the concatenation if the operand is a box of it: all such places.
+        let mut begins: BTreeMap<Id, BTreeSet<Vec<i64>>> = BTreeMap::new();
+        let mut boxes: Vec<Vec<Id>> = Vec::with_capacity(operands.len());
+        let mut along = 0;
+        for &operand in &operands {
+            let mut of = Vec::new();
+            for n in &self.egraph[operand].nodes {
+                if let OpKind::Slice { start, .. } = n.op() {
+                    let mut begin: Vec<i64> = start[..access].to_vec();
+                    begin[dim] -= along;
+                    let value = self.egraph.find(n.operands[0]);
+                    begins.entry(value).or_default().insert(begin);
+                    of.push(value);
+                }
+            }
+            boxes.push(of);
+            along += self.egraph[operand].data.shape.dims[dim] as i64;
+        }
+        let mut copies: BTreeMap<Id, usize> = BTreeMap::new();
+        let operands = operands.into_iter().zip(&boxes);
+        operands
+            .map(|(operand, of)| {
+                let copy = copies.entry(operand).or_insert(0);
+                *copy += 1;
+                let moved = of.iter().any(|value| begins.get(value).is_some_and(|places| places.len() > 1));
+                if moved || *copy > 1 {
+                    Demand::Made(operand, buffer, *copy)
+                } else {
+                    Demand::OnChip(operand, buffer)
+                }
+            })
+            .collect()
     }
 
     fn store(&self, class: Id, place: &Layout) -> Vec<(Choice, Vec<Demand>, u64)> {
@@ -248,7 +311,7 @@ impl DemandGraph {
     /// The buffer that a demand names.
     pub(crate) fn buffer(&self, demand: usize) -> Option<BufferId> {
         match self.demands.get_index(demand)?.0 {
-            Demand::OnChip(_, buffer) => Some(*buffer),
+            Demand::OnChip(_, buffer) | Demand::Made(_, buffer, _) => Some(*buffer),
             Demand::Store(..) => None,
         }
     }

@@ -76,12 +76,14 @@ pub(crate) struct Vocabulary {
     pub(crate) rims: Vec<Rim>,
     pub(crate) product_sizes: BTreeSet<ProductSizes>,
     pub(crate) reductions: BTreeSet<Reduction>,
-    /// Types that products add up and reductions do not: a reduction of them is a product with ones.
-    pub(crate) summed_by_products: BTreeSet<ElemType>,
     /// Types of sums, no term of which is a product.
     pub(crate) plain_sums: BTreeSet<ElemType>,
     /// Types of broadcasts of more than a scalar.
     pub(crate) spreads: BTreeSet<ElemType>,
+    /// Broadcasts of more than a scalar: type, dimensions and rank of the result.
+    broadcasts: BTreeSet<(ElemType, Vec<usize>, usize)>,
+    /// Types that products multiply in, with the types that their operands are converted from.
+    pub(crate) widened: BTreeSet<(ElemType, ElemType)>,
 }
 
 /// The operator as far as coverage is concerned: `reduce maximum` is not `reduce add`.
@@ -103,8 +105,6 @@ impl Vocabulary {
         for instr in &isa.instrs {
             vocabulary.read(instr);
         }
-        let sums = vocabulary.dots.iter().map(|form| form.out);
-        vocabulary.summed_by_products = sums.filter(|&e| !vocabulary.has("reduce add", e)).collect();
         vocabulary
     }
 
@@ -134,6 +134,10 @@ impl Vocabulary {
                             self.products.insert((form.clone(), result.clone(), bare));
                         }
                         self.product_sizes.extend(product_sizes(&form, lhs, rhs, &instr.alpha));
+                        for side in [lhs, rhs].into_iter().filter(|side| side.op == OpKind::Convert) {
+                            let from = side.operands.first().and_then(|&o| computation.stmts.get(o));
+                            self.widened.extend(from.map(|from| (side.elem, from.elem)));
+                        }
                         self.dots.insert(form);
                     }
                 }
@@ -168,6 +172,7 @@ impl Vocabulary {
                 }
                 OpKind::Broadcast { dims } if !dims.is_empty() => {
                     self.spreads.insert(stmt.elem);
+                    self.broadcasts.insert((stmt.elem, dims.clone(), stmt.dims.len()));
                 }
                 _ => {}
             }
@@ -262,7 +267,6 @@ impl Vocabulary {
             self.conversions.extend(elems.iter().map(|&b| (a, b, false)));
         }
         self.offered.clear();
-        self.summed_by_products.clear();
         self
     }
 
@@ -293,6 +297,18 @@ impl Vocabulary {
     /// Whether there are products that instructions only add to values.
     pub(crate) fn adds_products(&self) -> bool {
         self.products.iter().any(|p| !p.2)
+    }
+
+    /// The types of what products of this type multiply: the narrower ones that instructions convert their operands from,
+    /// or the type itself.
+    pub(crate) fn operand_types(&self, elem: ElemType) -> Vec<ElemType> {
+        let from: Vec<ElemType> =
+            self.widened.iter().filter(|(wide, _)| *wide == elem).map(|(_, from)| *from).collect();
+        if from.is_empty() { vec![elem] } else { from }
+    }
+
+    pub(crate) fn has_broadcast(&self, elem: ElemType, dims: &[usize], rank: usize) -> bool {
+        self.broadcasts.iter().any(|(e, d, r)| *e == elem && d == dims && *r == rank)
     }
 
     pub(crate) fn has_sizes(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Where products and sums meet: a reduction as a product with ones, a product as a reduction of products, and sums over
 //! the dimensions of a product.
 
+use super::convert::narrowed;
 use super::reduce::parts;
 use super::{Context, Rule, RuleClass, one, summed_in};
 use crate::numerics::FloatPolicy;
@@ -103,11 +104,17 @@ fn plain_sum<'a>(cx: &Context<'_>, node: &'a TensorNode) -> Option<(&'a [usize],
     (plain && cx.may_reassociate(summed_in(node.shape().elem))).then_some((dims, x))
 }
 
-/// The sum and what it takes the place of: no instruction reduces its type, some product has it.
-fn sum_by_product<'a>(cx: &Context<'_>, node: &'a TensorNode) -> Option<(&'a [usize], Id)> {
+/// A sum that a product with ones takes the place of: its dimensions and its operand, where no instruction reduces its
+/// type and some product takes the operand and has the sum.
+pub(super) fn sum_by_product<'a>(cx: &Context<'_>, node: &'a TensorNode) -> Option<(&'a [usize], Id)> {
     let elem = node.shape().elem;
     let wanted = !cx.vocabulary.has("reduce add", elem) && sums_products_in(cx, elem);
-    plain_sum(cx, node).filter(|(dims, _)| wanted && !dims.is_empty())
+    // Where instructions convert what they multiply, only converted values can be multiplied.
+    let multiplied = |x: Id| {
+        let mut types = cx.vocabulary.operand_types(elem).into_iter();
+        types.any(|from| from == elem || narrowed(cx, x, from).is_some())
+    };
+    plain_sum(cx, node).filter(|(dims, x)| wanted && !dims.is_empty() && multiplied(*x))
 }
 
 fn ones_right(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {

@@ -27,22 +27,42 @@ pub(crate) static RULES: &[Rule] = &[
         useful: has_dot,
         rewrite: exchanged,
     },
-    integer("dot-assoc-l", "dot(a, dot(b, c)) => dot(dot(a, b), c), matrices of one type", has_dot, to_left),
-    integer("dot-assoc-r", "dot(dot(a, b), c) => dot(a, dot(b, c)), matrices of one type", has_dot, to_right),
+    integer(
+        "dot-assoc-l",
+        "dot(a, dot(b, c)) => dot(dot(a, b), c), matrices of one type, no splats",
+        has_dot,
+        to_left,
+    ),
+    integer(
+        "dot-assoc-r",
+        "dot(dot(a, b), c) => dot(a, dot(b, c)), matrices of one type, no splats",
+        has_dot,
+        to_right,
+    ),
     integer(
         "dot-distr-l",
-        "dot(x + y, b) => dot(x, b) + dot(y, b), toward an instruction that adds a product",
+        "dot(x + y, b) => dot(x, b) + dot(y, b), b no splat, toward an instruction that adds a product",
         accumulates,
         sum_of_products_left,
     ),
     integer(
         "dot-distr-r",
-        "dot(a, x + y) => dot(a, x) + dot(a, y), toward an instruction that adds a product",
+        "dot(a, x + y) => dot(a, x) + dot(a, y), a no splat, toward an instruction that adds a product",
         accumulates,
         sum_of_products_right,
     ),
-    integer("dot-factor-l", "dot(x, b) + dot(y, b) => dot(x + y, b)", has_dot_and_add, common_right),
-    integer("dot-factor-r", "dot(a, x) + dot(a, y) => dot(a, x + y)", has_dot_and_add, common_left),
+    integer(
+        "dot-factor-l",
+        "dot(x, b) + dot(y, b) => dot(x + y, b), b no splat, where no instruction adds a product",
+        adds_no_product,
+        common_right,
+    ),
+    integer(
+        "dot-factor-r",
+        "dot(a, x) + dot(a, y) => dot(a, x + y), a no splat, where no instruction adds a product",
+        adds_no_product,
+        common_left,
+    ),
     integer(
         "dot-scale-l",
         "dot(bc[](c) * a, b) => bc[](c) * dot(a, b)",
@@ -67,10 +87,15 @@ pub(crate) static RULES: &[Rule] = &[
         has_dot_and_multiply,
         columns_out,
     ),
-    integer("scale-dot-l", "bc[](c) * dot(a, b) => dot(bc[](c) * a, b)", has_dot_and_multiply, scale_in_left),
+    integer(
+        "scale-dot-l",
+        "bc[](c) * dot(a, b) => dot(bc[](c) * a, b), a no splat",
+        has_dot_and_multiply,
+        scale_in_left,
+    ),
     integer(
         "scale-dot-r",
-        "bc[](c) * dot(a, b) => dot(a, bc[](c) * b)",
+        "bc[](c) * dot(a, b) => dot(a, bc[](c) * b), b no splat",
         has_dot_and_multiply,
         scale_in_right,
     ),
@@ -88,8 +113,8 @@ fn accumulates(vocabulary: &Vocabulary) -> bool {
     vocabulary.accumulates
 }
 
-fn has_dot_and_add(vocabulary: &Vocabulary) -> bool {
-    has_dot(vocabulary) && vocabulary.names("add")
+fn adds_no_product(vocabulary: &Vocabulary) -> bool {
+    has_dot(vocabulary) && vocabulary.names("add") && !vocabulary.accumulates
 }
 
 fn has_dot_and_multiply(vocabulary: &Vocabulary) -> bool {
@@ -139,6 +164,9 @@ fn plain(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Id)> {
 fn to_left(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((a, bc)) = plain(cx, node) else { return };
     for (b, c) in cx.nodes(bc).iter().filter_map(|n| plain(cx, n)) {
+        if [a, b, c].iter().any(|&x| cx.splat(x).is_some()) {
+            continue;
+        }
         let elem = node.shape().elem;
         let ab = Term::dot(DotDims::matmul(), elem, cx.class(a), cx.class(b));
         out.push(Term::dot(DotDims::matmul(), elem, ab, cx.class(c)));
@@ -148,6 +176,9 @@ fn to_left(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
 fn to_right(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((ab, c)) = plain(cx, node) else { return };
     for (a, b) in cx.nodes(ab).iter().filter_map(|n| plain(cx, n)) {
+        if [a, b, c].iter().any(|&x| cx.splat(x).is_some()) {
+            continue;
+        }
         let elem = node.shape().elem;
         let bc = Term::dot(DotDims::matmul(), elem, cx.class(b), cx.class(c));
         out.push(Term::dot(DotDims::matmul(), elem, cx.class(a), bc));
@@ -170,6 +201,10 @@ fn operand(cx: &Context<'_>, node: &TensorNode, k: usize) -> Option<Id> {
 
 fn distribute(cx: &Context<'_>, node: &TensorNode, k: usize, out: &mut Vec<Term>) {
     let Some(sum) = operand(cx, node, k) else { return };
+    // A product with a splat adds up its other operand: as a reduction it has rules of its own.
+    if cx.splat(node.operands[1 - k]).is_some() {
+        return;
+    }
     for terms in cx.operands_of(sum, &OpKind::Binary(Binary::Add)) {
         let [x, y] = *terms else { continue };
         // A sum of a value with itself or with zero would only count up.
@@ -200,6 +235,7 @@ fn factor(cx: &Context<'_>, node: &TensorNode, k: usize, out: &mut Vec<Term>) {
         for second in cx.nodes(q) {
             let Some(y) = operand(cx, second, k) else { continue };
             let alike = first.op() == second.op()
+                && cx.splat(first.operands[1 - k]).is_none()
                 && cx.same(first.operands[1 - k], second.operands[1 - k])
                 && cx.shape(x) == cx.shape(y);
             if alike {
@@ -303,7 +339,7 @@ fn scale_in(cx: &Context<'_>, class: Id, node: &TensorNode, k: usize, out: &mut 
         };
         let Some(scalar) = scalar.filter(|_| !cx.same(product, class)) else { continue };
         for n in cx.nodes(product) {
-            let Some(x) = operand(cx, n, k) else { continue };
+            let Some(x) = operand(cx, n, k).filter(|&x| cx.splat(x).is_none()) else { continue };
             let spread = scalar.clone().broadcast(&[], &cx.shape(x).dims);
             let x = Term::binary(Binary::Multiply, spread, cx.class(x));
             out.push(with_operand(cx, n, k, x));

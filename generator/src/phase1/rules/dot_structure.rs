@@ -11,7 +11,8 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::new(
         RuleClass::Integer,
         "dot-cat-k",
-        "dot(cat_k(x, y), b) => dot(x, slice_k b) + dot(y, slice_k b), k the contracted dimension; right side alike",
+        "dot(cat_k(x, y), b) => dot(x, slice_k b) + dot(y, slice_k b), k the contracted dimension, no part a splat; right \
+         side alike",
         has_dot_and_add,
         along_contraction,
     ),
@@ -47,7 +48,7 @@ pub(crate) static RULES: &[Rule] = &[
         RuleClass::Exact,
         "dot-batch-unroll",
         "dot[B;C](a, b) => cat_0(dot[B;C](a_i, b_i), ..), slices of the first batch dimension longer than 1",
-        has_dot,
+        |vocabulary| !vocabulary.dots.is_empty(),
         unrolled,
     ),
     Rule::new(
@@ -156,6 +157,10 @@ fn along_contraction(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<T
         let (mine, theirs) = (side(dims, right).1, side(dims, !right).1);
         for (dim, parts) in concatenations(cx, x).filter(|c| !is_cut(cx, c.1)) {
             let Some(at) = mine.iter().position(|&d| d == dim) else { continue };
+            // A splat beside something is padding, which a product with fewer terms would take away again.
+            if parts.iter().any(|&part| cx.splat(part).is_some()) {
+                continue;
+            }
             let (mut start, mut sum) = (0, None::<Term>);
             for &part in parts {
                 let len = cx.shape(part).dims[dim];

@@ -20,9 +20,11 @@ mod fma;
 mod identity;
 mod known;
 mod logical;
+mod mask;
 mod multiply;
 mod narrow;
 mod order;
+mod pieces;
 mod product_of_constant;
 mod reduce;
 mod reduce_algebra;
@@ -147,6 +149,8 @@ fn themes() -> Vec<(&'static str, &'static [Rule])> {
         ("algebra of reductions", reduce_algebra::RULES),
         ("cuts and padding", cut::RULES),
         ("bytes", bytes::RULES),
+        ("masks", mask::RULES),
+        ("movement in pieces", pieces::RULES),
     ]
 }
 

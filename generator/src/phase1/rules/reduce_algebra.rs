@@ -569,11 +569,12 @@ fn beside_concatenation(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Ve
 }
 
 /// The one long dimension that is reduced, where only the combiner itself is an instruction's. What is added up by a
-/// product with ones is not taken apart.
+/// product with ones of its own type is not taken apart.
 fn unrollable<'a>(cx: &Context<'_>, node: &'a TensorNode) -> Option<(&'a [usize], usize, Binary, Id, Id)> {
     let (dims, combiner, x, init) = parts(node)?;
     let elem = node.shape().elem;
-    let by_product = combiner == Binary::Add && cx.vocabulary.summed_by_products.contains(&elem);
+    let by_product = super::contraction::sum_by_product(cx, node).is_some()
+        && cx.vocabulary.operand_types(elem).contains(&elem);
     let wanted = !cx.vocabulary.has(&key(node.op()), elem)
         && cx.vocabulary.has(combiner.name(), elem)
         && free_order(cx, combiner, elem)

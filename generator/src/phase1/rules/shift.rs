@@ -27,7 +27,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::new(
         RuleClass::Exact,
         "shl-add",
-        "shl(x, 1) => x + x when no instruction shifts left",
+        "shl(x, k) => shl(x, k - 1) + shl(x, k - 1), k at most 4, when no instruction shifts left or multiplies",
         |v| v.names("add"),
         left_by_add,
     ),
@@ -142,11 +142,22 @@ fn left_by_multiply(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Ve
     }
 }
 
+/// Most additions that take the place of a shift.
+const DOUBLINGS: u32 = 4;
+
 fn left_by_add(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    if let Some((x, 1)) = shifted(cx, class, node, Binary::ShiftLeft)
-        && cx.vocabulary.wants("shift-left", &["add"], node.shape().elem)
-    {
-        out.push(Term::binary(Binary::Add, cx.class(x), cx.class(x)));
+    let elem = node.shape().elem;
+    let Some((x, k @ 1..=DOUBLINGS)) = shifted(cx, class, node, Binary::ShiftLeft) else { return };
+    let wanted = cx.vocabulary.wants("shift-left", &["add"], elem);
+    if wanted && (k == 1 || !cx.vocabulary.has("multiply", elem)) {
+        let half = match whole(elem, i128::from(k - 1)).filter(|_| k > 1) {
+            Some(less) => {
+                let amount = Term::splat(less, &node.shape().dims);
+                Term::binary(Binary::ShiftLeft, cx.class(x), amount)
+            }
+            None => cx.class(x),
+        };
+        out.push(Term::binary(Binary::Add, half.clone(), half));
     }
 }
 

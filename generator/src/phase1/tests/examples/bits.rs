@@ -75,7 +75,7 @@ const EXAMPLES: &[Example] = &[
     ),
     ("shift-out", INTS, &["shift-left(x, #32)", "shift-right-logical(x, #40)", "shift-left(x:s8, #-1:s8)"]),
     ("shl-mul", INTS, &["shift-left(x, #3)", "shift-left(x, #7)", "shift-left(x:s32, #31:s32)"]),
-    ("shl-add", INTS, &["shift-left(x, #1)"]),
+    ("shl-add", INTS, &["shift-left(x, #1)", "shift-left(x, #3)"]),
     ("shr-div", &["u8", "u16", "u32"], &["shift-right-logical(x, #3)", "shift-right-logical(x, #7)"]),
     ("shl-shl", INTS, &["shift-left(shift-left(x, #3), #2)"]),
     (

@@ -9,7 +9,8 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
         "split-red" | "red-split" => {
             let dims = if rule == "split-red" { [m, 2 + d.below(3)] } else { [2 + d.below(3), m] };
             let x = d.parameter(elem, &dims);
-            d.reduce(elem, &x, &dims, &[1], ("add", "0"));
+            let init = d.pick(&["0", "2"]);
+            d.reduce(elem, &x, &dims, &[1], ("add", init));
         }
         "pad-reduce" => {
             let dims = [2 + d.below(3), 1];

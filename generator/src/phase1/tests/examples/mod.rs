@@ -13,6 +13,7 @@ mod dot_structure;
 mod draw;
 mod elementwise;
 mod formula;
+mod mask;
 mod movement;
 mod order;
 mod product_of_constant;
@@ -49,6 +50,7 @@ const THEMES: &[Theme] = &[
     cut::build,
     bytes::build,
     saturate::build,
+    mask::build,
 ];
 
 /// A kernel on which the rule of this name should fire.

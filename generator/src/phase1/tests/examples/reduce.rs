@@ -19,9 +19,11 @@ fn reduction(rule: &str, d: &mut Draw) {
     let combiner = if narrow { "add" } else { d.pick(&["add", "maximum"]) };
     let x = d.parameter(elem, &dims);
     let reduce = |d: &mut Draw, elem: &str, x: &str, dims: &[usize], over: usize| {
-        let zero = d.op(elem, &[], "constant(0)");
+        // What a narrow type is summed from must be exact in it.
+        let init = d.pick(&["0", "2"]);
+        let init = d.op(elem, &[], &format!("constant({init})"));
         let kept: Vec<usize> = (0..dims.len()).filter(|&i| i != over).map(|i| dims[i]).collect();
-        let text = format!("reduce({x}, {zero}), dimensions={{{over}}}, to_apply={combiner}_{elem}");
+        let text = format!("reduce({x}, {init}), dimensions={{{over}}}, to_apply={combiner}_{elem}");
         (d.op(elem, &kept, &text), kept)
     };
     match rule {
