@@ -295,6 +295,35 @@ fn a_value_times_its_own_transpose() {
     assert_eq!(choices(&region, &axes, &isa, true, Packing::None)[0].tiles.len(), 2);
 }
 
+/// A sum and a product have the same addend and factor, which instructions may want in one place.
+#[test]
+fn a_value_read_twice_is_one_input() {
+    let (mut graph, dot) = matmul(9, 6, 7);
+    let bias = graph.parameter(Shape::new(ElemType::S32, [9, 7]));
+    let sum = graph.add(Op::Binary(Binary::Add), &[bias, dot]).unwrap();
+    let scaled = graph.add(Op::Binary(Binary::Multiply), &[sum, bias]).unwrap();
+    graph.add_root(scaled).unwrap();
+    assert!(check(&graph, (4, 4, 4)) > 2);
+    let view = |space, id: NodeId| View::row_major(space, graph.shape(id));
+    let operands: Vec<View> = (0..).zip(graph.params()).map(|(k, &id)| view(Space::Operand(k), id)).collect();
+    let region = normalize(&graph, &operands, &[view(Space::Result(0), scaled)]).unwrap();
+    let plain = Axes::of_graph(&region.graph);
+    for level in Packing::LEVELS {
+        let Some((region, packed)) = pack(&region, &plain, level).unwrap() else { continue };
+        let axes = Axes::of_graph(&region.graph);
+        for mut choice in choices(&region, &axes, &machine(4, 4, 4), true, level) {
+            choice.packed_leaves.clone_from(&packed);
+            let plan = build_nest(&region, &axes, &choice).unwrap();
+            for kernel in plan.kernels.iter().map(|planned| &planned.kernel) {
+                let has = |op: &str| kernel.graph.nodes().iter().any(|n| n.op.name() == op);
+                // Both factors of the product, or what was accumulated, and the bias.
+                let inputs = if has("dot") { 3 } else { 2 };
+                assert!(!has("multiply") || kernel.ins.len() == inputs, "{level:?} {kernel:#?}");
+            }
+        }
+    }
+}
+
 /// XLA widens the operand once for both sides of the product.
 #[test]
 fn a_converted_value_times_its_own_transpose() {

@@ -12,6 +12,7 @@ pub mod pack;
 pub mod plan;
 pub mod segment;
 pub mod segments;
+mod shared;
 pub mod widen;
 
 pub use axes::{Axes, AxisId};

@@ -7,6 +7,7 @@ use super::normalize::NormalRegion;
 use super::pack::Packed;
 use super::plan::{Nest, PlannedKernel, TilePlan};
 use super::segment::{AxisCut, Position};
+use super::shared::with_shared_inputs;
 use act_hlo::{Binary, GraphError, NodeId, Op};
 use act_isa::{Affine, BufferId, LoopId, Phase, Place, TiledKernel, View};
 use std::collections::BTreeMap;
@@ -101,10 +102,17 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
             .ok_or(NestError::TooLarge),
         false => Ok(None),
     };
-    let mut packed_leaves = Vec::new();
+    let mut packed_leaves: Vec<Option<Packed>> = Vec::new();
+    // The leaves whose blocks are not those of one before.
+    let mut copied = Vec::new();
     for (k, (leaf, &node)) in region.leaves.iter().zip(region.graph.params()).enumerate() {
         let wanted = choice.packed_leaves.get(k).copied().unwrap_or(false);
-        packed_leaves.push(pack(&leaf.view, node, wanted, &mut plan.packed_bytes)?);
+        let before = packed_leaves.iter().flatten().find(|p| p.holds(&leaf.view, axes.of(node))).cloned();
+        copied.push(wanted && before.is_none());
+        packed_leaves.push(match before {
+            Some(before) if wanted => Some(before),
+            _ => pack(&leaf.view, node, wanted, &mut plan.packed_bytes)?,
+        });
     }
     let mut packed_results = Vec::new();
     for (k, (view, &node)) in region.results.iter().zip(region.graph.roots()).enumerate() {
@@ -114,8 +122,8 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
     let gather = |(from, to): &(View, View)| Nest::HostCopy { from: from.clone(), to: to.clone() };
     let mut copies: Vec<Nest> = region.gathers.iter().map(gather).collect();
     let zero_at = region.consts.len().next_multiple_of(ZERO_ALIGN);
-    for (packed, leaf) in packed_leaves.iter().zip(&region.leaves) {
-        let Some(packed) = packed else { continue };
+    for ((packed, leaf), copied) in packed_leaves.iter().zip(&region.leaves).zip(copied) {
+        let Some(packed) = packed.as_ref().filter(|_| copied) else { continue };
         let zero = View {
             space: region.segments.consts(),
             elem: leaf.view.elem,
@@ -330,7 +338,8 @@ impl Builder<'_> {
                     .collect::<Result<_, _>>()?
             }
         };
-        Ok(TiledKernel { graph: part.graph, ins, accumulators: vec![None; outs.len()], outs, phase })
+        let accumulators = vec![None; outs.len()];
+        Ok(with_shared_inputs(TiledKernel { graph: part.graph, ins, accumulators, outs, phase })?)
     }
 
     /// The kernel that adds one more step of the contraction to the accumulator.
@@ -345,7 +354,8 @@ impl Builder<'_> {
         let sum = part.graph.add(Op::Binary(Binary::Add), &[accumulator, dot])?;
         part.graph.add_root(sum)?;
         let accumulators = vec![Some(ins.len() - 1)];
-        Ok(TiledKernel { graph: part.graph, ins, outs: vec![place], accumulators, phase: Phase::Body })
+        let (outs, phase) = (vec![place], Phase::Body);
+        Ok(with_shared_inputs(TiledKernel { graph: part.graph, ins, outs, accumulators, phase })?)
     }
 
     fn places(

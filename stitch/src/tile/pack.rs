@@ -9,6 +9,7 @@ use act_isa::{Affine, Space, View};
 const BLOCK_ALIGN: u64 = 64;
 
 /// Where the tiles of one packed tensor lie.
+#[derive(Clone)]
 pub struct Packed {
     view: View,
     space: Space,
@@ -38,6 +39,11 @@ impl Packed {
             *bytes = base.checked_add(size)?;
         }
         Some(packed)
+    }
+
+    /// Whether these are the blocks of `view` cut along `axes`.
+    pub fn holds(&self, view: &View, axes: &[AxisId]) -> bool {
+        self.view == *view && self.axes == axes
     }
 
     /// All combinations of segment numbers, one per dimension.

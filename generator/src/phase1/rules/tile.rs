@@ -91,6 +91,10 @@ fn fitted(dims: &[u64], sizes: &[Sizes]) -> Option<Vec<u64>> {
     if inner == 0 || !elements.is_multiple_of(inner) {
         return None;
     }
+    if sizes.is_empty() {
+        // The operator of scalars.
+        return (elements == 1).then(Vec::new);
+    }
     let open = sizes.len() - fixed.len();
     let mut shape: Vec<u64> = fixed.into_iter().rev().collect();
     if shape.is_empty() {
@@ -200,5 +204,16 @@ fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut V
             });
         }
         out.extend(sum.map(|sum| if summed == elem { sum } else { sum.convert(elem) }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_element_fits_the_operator_of_scalars() {
+        assert_eq!(fitted(&[4, 4], &[]), None);
+        assert_eq!(fitted(&[1, 1], &[]), Some(vec![]));
     }
 }
