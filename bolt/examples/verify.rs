@@ -17,6 +17,14 @@ fn main() {
     let mut out = std::io::stdout();
     for file in files {
         let result = verify_case(Path::new(&file), solver.as_ref(), &options);
+        if let (Ok(report), Some(folder)) = (&result, std::env::var_os("ACT_DUMP")) {
+            for (number, proof) in report.proofs.iter().enumerate() {
+                let name = Path::new(&folder).join(format!("{}.{number:03}.smt2", report.name));
+                if let Err(error) = std::fs::write(&name, format!("{}(check-sat)\n", proof.script)) {
+                    writeln!(out, "cannot write {}: {error}", name.display()).ok();
+                }
+            }
+        }
         let written = match result {
             Ok(report) => write!(out, "{report}"),
             Err(error) => writeln!(out, "{error}"),

@@ -4,10 +4,11 @@
 use crate::case::Options;
 use crate::hex::expand::Expanded;
 use crate::hex::source::Source;
-use crate::solver::{Solver, Verdict};
+use crate::solver::{Solver, SolverError, Verdict};
 use crate::verify::Generated;
 use crate::verify::instantiate::{flatten, instances};
 use crate::verify::smtlib::script;
+use crate::verify::term::Term;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Mutex;
@@ -54,7 +55,7 @@ pub struct Proof {
 /// All instances are tried where there are no more than so many.
 const FLATTEN: i128 = 3000;
 
-/// Asks the solver about all conditions.
+/// Asks the solver about all conditions. With `thorough`, those that fail are asked again with all instances.
 #[must_use]
 pub fn discharge(
     case: &Expanded,
@@ -62,43 +63,65 @@ pub fn discharge(
     source: &Source,
     solver: &Solver,
     options: &Options,
+    thorough: bool,
 ) -> Vec<Proof> {
     let Generated { mut terms, conditions, .. } = generated;
-    let mut jobs = Vec::new();
+    let mut queries: Vec<Query> = Vec::new();
     let mut premises: Vec<String> = Vec::new();
     let mut premise_of: HashMap<String, usize> = HashMap::new();
     for condition in &conditions {
         let found = instances(&mut terms, condition);
-        let mut assumptions = condition.assumptions.clone();
-        assumptions.extend(&found);
-        let premise = script(case, &mut terms, "can the assumptions be met?", &assumptions);
+        let mut assertions = condition.assumptions.clone();
+        assertions.extend(&found);
+        let premise = script(case, &mut terms, "can the assumptions be met?", &assertions);
         let premise = *premise_of.entry(premise).or_insert_with_key(|text| {
             premises.push(text.clone());
             premises.len() - 1
         });
-        let negated = terms.not(condition.goal);
         let lines: Vec<String> = condition.spans.iter().map(|span| source.line(*span)).collect();
         let comment = format!("{}: {}\nunsat: it holds\n{}", case.name, condition.name, lines.join("\n"));
-        let mut all = assumptions;
-        all.push(negated);
-        let text = script(case, &mut terms, &comment, &all);
-        let more = flatten(&mut terms, condition, FLATTEN).map(|flat| {
-            all.extend(flat);
-            script(case, &mut terms, &comment, &all)
-        });
-        jobs.push((condition.name.clone(), lines, text, more, premise, found.len()));
+        assertions.push(terms.not(condition.goal));
+        let text = script(case, &mut terms, &comment, &assertions);
+        queries.push(Query { lines, comment, assertions, text, premise, instances: found.len() });
     }
-    let met =
+    let mut met =
         parallel(options.threads, premises.len(), |index| solver.check(&premises[index], options.limit));
-    parallel(options.threads, jobs.len(), |index| {
-        let (name, lines, text, more, premise, count) = &jobs[index];
-        let mut script = text;
-        let mut verdict = solver.check(text, options.limit);
-        if let (Ok(Verdict::Satisfiable { .. } | Verdict::Unknown { .. }), Some(more)) = (&verdict, more) {
-            script = more;
-            verdict = solver.check(more, options.limit);
+    let mut verdicts =
+        parallel(options.threads, queries.len(), |index| solver.check(&queries[index].text, options.limit));
+    if thorough {
+        let mut again = Vec::new();
+        for (index, query) in queries.iter_mut().enumerate() {
+            if verdicts[index] == Ok(Verdict::Unsatisfiable) {
+                continue;
+            }
+            if let Some(flat) = flatten(&mut terms, &conditions[index], FLATTEN) {
+                query.instances += flat.len();
+                let goal = query.assertions.pop();
+                query.assertions.extend(flat);
+                let premise = script(case, &mut terms, "can the assumptions be met?", &query.assertions);
+                query.assertions.extend(goal);
+                query.text = script(case, &mut terms, &query.comment, &query.assertions);
+                again.push((index, premise));
+            }
         }
-        let answer = match (verdict, &met[*premise]) {
+        let answers = parallel(options.threads, again.len(), |at| {
+            let (index, premise) = &again[at];
+            let verdict = solver.check(&queries[*index].text, options.limit);
+            // More was assumed, so more must be possible together.
+            let met = (verdict == Ok(Verdict::Unsatisfiable)).then(|| solver.check(premise, options.limit));
+            (verdict, met)
+        });
+        for ((index, _), (verdict, more)) in again.into_iter().zip(answers) {
+            verdicts[index] = verdict;
+            if let Some(more) = more {
+                queries[index].premise = met.len();
+                met.push(more);
+            }
+        }
+    }
+    let proof = |(index, verdict): (usize, Result<Verdict, SolverError>)| {
+        let query = &queries[index];
+        let answer = match (verdict, &met[query.premise]) {
             (Ok(Verdict::Unsatisfiable), Ok(Verdict::Satisfiable { .. })) => Answer::Holds,
             (Ok(Verdict::Unsatisfiable), Ok(Verdict::Unsatisfiable)) => Answer::Vacuous,
             (Ok(Verdict::Unsatisfiable), Ok(Verdict::Unknown { reason })) => {
@@ -109,8 +132,26 @@ pub fn discharge(
             (Err(error), _) => Answer::Undecided { reason: error.to_string() },
             (_, Err(error)) => Answer::Undecided { reason: error.to_string() },
         };
-        Proof { name: name.clone(), lines: lines.clone(), answer, script: script.clone(), instances: *count }
-    })
+        Proof {
+            name: conditions[index].name.clone(),
+            lines: query.lines.clone(),
+            answer,
+            script: query.text.clone(),
+            instances: query.instances,
+        }
+    };
+    verdicts.into_iter().enumerate().map(proof).collect()
+}
+
+/// A condition as it is asked.
+struct Query {
+    lines: Vec<String>,
+    comment: String,
+    assertions: Vec<Term>,
+    text: String,
+    /// Which of the premises is its own.
+    premise: usize,
+    instances: usize,
 }
 
 /// Results of `work` for 0..count, in order, by some threads.

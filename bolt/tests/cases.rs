@@ -7,7 +7,28 @@ use act_bolt::case::verify;
 use act_bolt::discharge::Answer;
 use common::{Edit, judge, load, solver};
 
-const CASES: &[&str] = &["pooling_max.hex", "pooling_mean.hex", "pooling_any.hex"];
+const CASES: &[&str] = &[
+    "pooling_max.hex",
+    "pooling_mean.hex",
+    "pooling_any.hex",
+    "c2d.hex",
+    "c2d_plus.hex",
+    "c2d_any.hex",
+    "linear_256.hex",
+    "linear_any.hex",
+];
+
+/// Sizes for tests that judge a case many times.
+const SMALL_CONVOLUTION: &[(&str, i64)] = &[("F", 2), ("R", 5), ("C", 6)];
+const SMALL_LINEAR: &[(&str, i64)] = &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 3)];
+
+fn small(case: &str) -> &'static [(&'static str, i64)] {
+    match case {
+        "c2d.hex" | "c2d_plus.hex" => SMALL_CONVOLUTION,
+        "linear_256.hex" => SMALL_LINEAR,
+        _ => &[],
+    }
+}
 
 #[test]
 fn every_case_is_proved() {
@@ -28,6 +49,14 @@ fn sizes_do_not_matter() {
     {
         let report = judge("pooling_max.hex", &[], settings, Some(&solver));
         assert_eq!(report.judgement, Judgement::Proved, "{settings:?}: {report}");
+    }
+    // Ragged bursts of columns, a larger kernel; and the activation unit with a third instruction.
+    for (case, settings) in [
+        ("c2d.hex", &[("F", 3), ("R", 6), ("C", 11), ("K", 5)][..]),
+        ("linear_256.hex", &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 18), ("RELU_ON", 1)]),
+    ] {
+        let report = judge(case, &[], settings, Some(&solver));
+        assert_eq!(report.judgement, Judgement::Proved, "{case} {settings:?}: {report}");
     }
 }
 
@@ -50,25 +79,25 @@ const FAULTS: &[Fault<'_>] = &[
     (
         "the base is not given to the hardware",
         "pooling_max.hex",
-        ("pooling.hex", "memory_manager(BASE, NV)", "memory_manager(0, NV)"),
+        ("pooling.hex", "memory_manager(0, BASE, NV)", "memory_manager(0, 0, NV)"),
         &[("BASE", 16)],
     ),
     (
         "two timesteps too few",
         "pooling_max.hex",
-        ("pooling.hex", "layer_reduce_config(MODE, NV, T)", "layer_reduce_config(MODE, NV, T - 2)"),
+        ("pooling.hex", "layer_reduce_config(MODE, 0, NV, T)", "layer_reduce_config(MODE, 0, NV, T - 2)"),
         &[],
     ),
     (
         "mean instead of maximum",
         "pooling_max.hex",
-        ("pooling.hex", "layer_reduce_config(MODE, NV, T)", "layer_reduce_config(1, NV, T)"),
+        ("pooling.hex", "layer_reduce_config(MODE, 0, NV, T)", "layer_reduce_config(1, 0, NV, T)"),
         &[],
     ),
     (
         "maximum instead of mean",
         "pooling_mean.hex",
-        ("pooling.hex", "layer_reduce_config(MODE, NV, T)", "layer_reduce_config(0, NV, T)"),
+        ("pooling.hex", "layer_reduce_config(MODE, 0, NV, T)", "layer_reduce_config(0, 0, NV, T)"),
         &[],
     ),
     (
@@ -76,16 +105,140 @@ const FAULTS: &[Fault<'_>] = &[
         "pooling_max.hex",
         (
             "flexasr.hex",
-            "bo := G(mm_base, ct / 2, mm_num_vector, 0)",
-            "bo := G(mm_base, ct, mm_num_vector, 0)",
+            "bo := G(mm_base[lr_memory], ct / 2, mm_num_vector[lr_memory], 0)",
+            "bo := G(mm_base[lr_memory], ct, mm_num_vector[lr_memory], 0)",
         ),
         &[],
     ),
     (
         "one vector too few",
         "pooling_max.hex",
-        ("pooling.hex", "layer_reduce_config(MODE, NV, T)", "layer_reduce_config(MODE, NV - 1, T)"),
+        ("pooling.hex", "layer_reduce_config(MODE, 0, NV, T)", "layer_reduce_config(MODE, 0, NV - 1, T)"),
         &[],
+    ),
+    (
+        "the row pitch of the activations is C - 1",
+        "c2d.hex",
+        (
+            "convolution.hex",
+            "VM[ActAddr(0, R, C, cb, r, c) + l] := A",
+            "VM[ActAddr(0, R, C - 1, cb, r, c) + l] := A",
+        ),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "rows and columns of the kernel swapped",
+        "c2d.hex",
+        ("convolution.hex", "f, cb, kr, kc) + l] := W", "f, cb, kc, kr) + l] := W"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "the column after the output's is read",
+        "c2d.hex",
+        ("convolution.hex", "j + (K - 1) / 2), (F", "j + (K - 1) / 2 + 1), (F"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "no bias",
+        "c2d.hex",
+        ("convolution.hex", "F, BIAS_ON, RELU_ON, ACCUM)", "F, 0, RELU_ON, ACCUM)"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "no activation",
+        "c2d.hex",
+        ("convolution.hex", "F, BIAS_ON, RELU_ON, ACCUM)", "F, BIAS_ON, 0, ACCUM)"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "accumulation without a tensor to add to",
+        "c2d.hex",
+        ("convolution.hex", "F, BIAS_ON, RELU_ON, ACCUM)", "F, BIAS_ON, RELU_ON, 1)"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "no accumulation",
+        "c2d_plus.hex",
+        ("convolution.hex", "F, BIAS_ON, RELU_ON, ACCUM)", "F, BIAS_ON, RELU_ON, 0)"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "a kernel of one column less",
+        "c2d.hex",
+        ("convolution.hex", "CB * V, K, K, F", "CB * V, K - 1, K, F"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "one vector of weights is not loaded",
+        "c2d.hex",
+        ("convolution.hex", "load_weights(F * CB * K * K)", "load_weights(F * CB * K * K - 1)"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "timesteps one after the other instead of in banks",
+        "linear_256.hex",
+        ("linear.hex", "GB[G(0, t, NI, v) + l] := X", "GB[(t * NI + v) * L + l] := X"),
+        SMALL_LINEAR,
+    ),
+    (
+        "tiles column by column",
+        "linear_256.hex",
+        ("linear.hex", "((o * NI + i) * L + r) * L + c] := W", "((i * NO + o) * L + r) * L + c] := W"),
+        SMALL_LINEAR,
+    ),
+    (
+        "the biases one vector too far",
+        "linear_256.hex",
+        ("linear.hex", "IB[p, (NI + o) * L + l] := B", "IB[p, (NI + o + 1) * L + l] := B"),
+        SMALL_LINEAR,
+    ),
+    (
+        "no bias in the linear layer",
+        "linear_256.hex",
+        ("linear.hex", "pe_sizing(p, 1, 1, NO)", "pe_sizing(p, 0, 1, NO)"),
+        SMALL_LINEAR,
+    ),
+    (
+        "the accumulator is not reset",
+        "linear_256.hex",
+        ("flexasr_linear.hex", "parfor l in 0..L { ACC[p, l] := Zero32() }", ""),
+        SMALL_LINEAR,
+    ),
+    (
+        "one input vector too few",
+        "linear_256.hex",
+        ("linear.hex", "ADP_I, NI, 0, NI, 0)", "ADP_I, NI - 1, 0, NI, 0)"),
+        SMALL_LINEAR,
+    ),
+    (
+        "outputs over inputs of later timesteps",
+        "linear_256.hex",
+        ("linear.hex", "param OUT_BASE = (T / 16 + 2) * 16 * NI", "param OUT_BASE = 1"),
+        SMALL_LINEAR,
+    ),
+    (
+        "outputs of all elements one vector apart",
+        "linear_256.hex",
+        ("linear.hex", "NO, p * NO)", "NO, p)"),
+        SMALL_LINEAR,
+    ),
+    (
+        "the weights one tile too far",
+        "linear_256.hex",
+        ("linear.hex", "ADP_I, NI, 0, NI, 0)", "ADP_I, NI, 16, NI, 0)"),
+        SMALL_LINEAR,
+    ),
+    (
+        "two elements write their outputs to one place",
+        "linear_256.hex",
+        ("linear.hex", "NO, p * NO)", "NO, p / 2 * NO)"),
+        SMALL_LINEAR,
+    ),
+    (
+        "the activation unit sends before it receives",
+        "linear_256.hex",
+        ("linear.hex", "act_instruction(p, 0, 0x30)", "act_instruction(p, 0, 0x40)"),
+        SMALL_LINEAR,
     ),
 ];
 
@@ -127,15 +280,25 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
         for dropped in 0..case.relations.len() {
             let mut case = case.clone();
             case.relations.remove(dropped);
-            let report = verify(&case, &source, Some(&solver), &act_bolt::Options::default()).unwrap();
+            let settings = small(name).iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let options = act_bolt::Options { settings, ..act_bolt::Options::default() };
+            let report = verify(&case, &source, Some(&solver), &options).unwrap();
             assert!(
                 matches!(report.judgement, Judgement::Unknown { .. }),
                 "without relation {dropped}: {report}"
             );
         }
     }
-    for claim in [" whereby ct == 2 * t", " whereby cv == v"] {
-        let report = judge("pooling_max.hex", &[("flexasr.hex", claim, "")], &[], Some(&solver));
+    for (case, file, claim) in [
+        ("pooling_max.hex", "flexasr.hex", " whereby ct == 2 * t"),
+        ("pooling_max.hex", "flexasr.hex", " whereby cv == v"),
+        ("linear_256.hex", "flexasr_linear.hex", " whereby cntr_timestep == ts"),
+        ("linear_256.hex", "flexasr_linear.hex", " whereby cntr_vector == v"),
+        ("linear_256.hex", "flexasr_linear.hex", " whereby input_cntr[p] == i"),
+        ("linear_256.hex", "flexasr_linear.hex", ", act_output[p] == o"),
+        ("c2d.hex", "hlscnn.hex", " whereby kr_idx == kr"),
+    ] {
+        let report = judge(case, &[(file, claim, "")], small(case), Some(&solver));
         assert!(matches!(report.judgement, Judgement::Unknown { .. }), "without{claim}: {report}");
     }
 }
@@ -143,8 +306,8 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
 #[test]
 fn every_condition_can_be_replayed_from_its_script() {
     let solver = solver();
-    let report = judge("pooling_max.hex", &[], &[], Some(&solver));
-    assert!(report.proofs.len() >= 15, "{report}");
+    let report = judge("linear_256.hex", &[], SMALL_LINEAR, Some(&solver));
+    assert!(report.proofs.len() >= 30, "{report}");
     for proof in &report.proofs {
         let answer = solver.check(&proof.script, std::time::Duration::from_secs(20)).unwrap();
         assert_eq!(answer, act_bolt::Verdict::Unsatisfiable, "{}", proof.name);
@@ -156,7 +319,7 @@ fn a_wrong_alignment_proves_nothing() {
     let solver = solver();
     // Hardware and aligned program both take the mean; the tensor program takes the maximum.
     let edits = [
-        ("pooling.hex", "layer_reduce_config(MODE, NV, T)", "layer_reduce_config(1, NV, T)"),
+        ("pooling.hex", "layer_reduce_config(MODE, 0, NV, T)", "layer_reduce_config(1, 0, NV, T)"),
         ("pooling.hex", "OUT[t, v * L + l] := Max8(", "OUT[t, v * L + l] := Mean8("),
     ];
     let report = judge("pooling_max.hex", &edits, &[], Some(&solver));

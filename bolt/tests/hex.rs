@@ -21,7 +21,7 @@ fn a_printed_case_is_the_same_case() {
     for entry in std::fs::read_dir(common::folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let text = std::fs::read_to_string(common::folder().join(&name)).unwrap();
-        if !text.contains("case ") {
+        if !text.lines().any(|line| line.starts_with("case ")) {
             continue;
         }
         let (case, _) = common::load(&name, &[]);
@@ -130,4 +130,27 @@ fn runs_that_fail_say_how() {
     );
     assert_eq!(outcome("loop t in 0..3 { r := r } until r > 7"), Err(FaultKind::NeverStops(1000)));
     assert_eq!(outcome("r := 0 Y[1 / r] := zero()"), Err(FaultKind::Arithmetic));
+}
+
+#[test]
+fn the_reference_says_what_is_so() {
+    let text = include_str!("../HEX.md");
+    let solver = common::solver();
+    let mut judged = 0;
+    for (index, part) in text.split("```hex\n").enumerate().skip(1) {
+        let code = part.split("```").next().unwrap();
+        let before = text.split("```hex\n").nth(index - 1).unwrap();
+        let expected = before.rsplit("Expected: ").next().unwrap().split('.').next().unwrap();
+        let (case, source) =
+            parse("HEX.md", code).unwrap_or_else(|(error, source)| panic!("{}", error.render(&source)));
+        check(&case).unwrap_or_else(|error| panic!("{}", error.render(&source)));
+        let report =
+            act_bolt::case::verify(&case, &source, Some(&solver), &act_bolt::Options::default()).unwrap();
+        assert!(
+            report.to_string().starts_with(&format!("{}: {expected}", case.name)),
+            "{expected}: {report}"
+        );
+        judged += 1;
+    }
+    assert_eq!(judged, 2);
 }

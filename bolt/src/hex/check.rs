@@ -197,16 +197,20 @@ impl Checker<'_> {
         };
         let case = self.case;
         for relation in &case.relations {
+            // What is claimed at loops may speak of their counters.
+            let mut counters = HashMap::new();
+            for label in &relation.at {
+                known(self, *label, relation.span)?;
+                counters.extend(labels[label].iter().map(|name| (*name, (Type::Int, false))));
+            }
+            self.scopes.push(counters);
             self.vars(&relation.vars)?;
             for (value, label) in relation.made.iter().chain(&relation.used) {
                 self.expect(value, Type::Int)?;
                 known(self, *label, value.span)?;
             }
-            for label in &relation.at {
-                known(self, *label, relation.span)?;
-            }
             self.pair(&relation.left, &relation.right)?;
-            self.scopes.pop();
+            self.scopes.truncate(self.scopes.len() - 2);
         }
         for post in &case.posts {
             self.vars(&post.vars)?;

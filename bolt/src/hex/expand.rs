@@ -223,7 +223,13 @@ impl Expander<'_> {
                     StmtKind::Assign(*name, self.exprs(indices), self.expr(value))
                 }
                 StmtKind::If(condition, then, other) => {
-                    StmtKind::If(self.expr(condition), self.body(then)?, self.body(other)?)
+                    let condition = self.expr(condition);
+                    // A switch that a parameter sets is no branch of the program.
+                    if let ExprKind::Bool(taken) = condition.kind {
+                        out.extend(self.body(if taken { then } else { other })?);
+                        continue;
+                    }
+                    StmtKind::If(condition, self.body(then)?, self.body(other)?)
                 }
                 StmtKind::Loop(inner) => StmtKind::Loop(Box::new(Loop {
                     lo: self.expr(&inner.lo),

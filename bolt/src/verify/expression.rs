@@ -58,10 +58,10 @@ impl Generator<'_> {
                         self.terms.results.insert(function, Sort::Elem(sort));
                         Ok(self.terms.apply(function, arguments))
                     }
+                    _ if *builtin == Builtin::Min => Ok(self.terms.min(a, b)),
                     _ => {
                         let first = self.terms.at_most(a, b);
-                        let (then, other) = if *builtin == Builtin::Min { (a, b) } else { (b, a) };
-                        Ok(self.terms.ite(first, then, other))
+                        Ok(self.terms.ite(first, b, a))
                     }
                 }
             }

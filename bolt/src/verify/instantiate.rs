@@ -2,7 +2,7 @@
 //! sides meets a read of the condition. Instances of true facts are true, so the choice decides only what can be proved.
 
 use super::condition::{Condition, Fact};
-use super::inverse::{mentions, solve};
+use super::inverse::{guess, mentions, solve};
 use super::term::{Array, Node, Term, Terms};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -58,7 +58,9 @@ pub fn instances(terms: &mut Terms, condition: &Condition) -> Vec<Term> {
             }
             let Some(candidates) = patterns.get(&array) else { continue };
             for (fact, pattern) in candidates.clone() {
-                let Some(values) = solve(terms, &fact.vars, &pattern, &indices) else { continue };
+                let values = solve(terms, &fact.vars, &pattern, &indices)
+                    .or_else(|| guess(terms, &fact.vars, &pattern, &indices));
+                let Some(values) = values else { continue };
                 let formula = instance(terms, &fact, &values);
                 if terms.is_bool(formula) != Some(true) && seen.insert(formula) {
                     fresh.push(formula);

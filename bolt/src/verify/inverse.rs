@@ -56,6 +56,57 @@ pub(super) fn solve(
     }
 }
 
+/// Values of `vars` that may give the wanted indices, where a variable is multiplied by something that is not a constant:
+/// what the wanted index has the same multiple of. A guess; for choosing instances only.
+pub(super) fn guess(
+    terms: &mut Terms,
+    vars: &[Ranged],
+    indices: &[Term],
+    wanted: &[Term],
+) -> Option<HashMap<Term, Term>> {
+    let names: Vec<Term> = vars.iter().map(|ranged| ranged.var).collect();
+    let mut values: HashMap<Term, Term> = HashMap::new();
+    for (&index, &target) in indices.iter().zip(wanted) {
+        for (part, coefficient) in terms.linear(index).1 {
+            let Node::Product(factors) = terms.node(part).clone() else { continue };
+            let (own, others): (Vec<Term>, Vec<Term>) =
+                factors.iter().partition(|factor| names.contains(factor));
+            if own.len() != 1 || others.iter().any(|other| mentions(terms, *other, &names)) {
+                continue;
+            }
+            let mut sum = terms.int(0);
+            for (piece, multiple) in terms.linear(target).1 {
+                if multiple % coefficient != 0 {
+                    continue;
+                }
+                let mut left = match terms.node(piece) {
+                    Node::Product(factors) => factors.clone(),
+                    _ => vec![piece],
+                };
+                let all = others.iter().all(|other| {
+                    let at = left.iter().position(|factor| factor == other);
+                    at.map(|at| left.remove(at)).is_some()
+                });
+                if all {
+                    let mut rest = terms.int(multiple / coefficient);
+                    for factor in left {
+                        rest = terms.mul(rest, factor);
+                    }
+                    sum = terms.add(sum, rest);
+                }
+            }
+            values.entry(own[0]).or_insert(sum);
+        }
+    }
+    if values.is_empty() {
+        return None;
+    }
+    let indices: Vec<Term> = indices.iter().map(|index| terms.substitute(*index, &values)).collect();
+    let open: Vec<Ranged> = vars.iter().filter(|ranged| !values.contains_key(&ranged.var)).copied().collect();
+    values.extend(solve(terms, &open, &indices, wanted)?);
+    Some(values)
+}
+
 /// The open variables of one index as digits of the wanted value.
 fn digits(
     terms: &mut Terms,

@@ -4,7 +4,7 @@ use super::condition::Unsupported;
 use super::expression::Bindings;
 use super::generate::{Context, Generator, Status};
 use super::inverse::Ranged;
-use super::state::State;
+use super::state::{State, Write};
 use super::term::{Sort, Term};
 use crate::hex::printer::print_expr;
 use crate::hex::syntax::*;
@@ -25,10 +25,10 @@ impl Generator<'_> {
         let head = product.head();
         let (lo, hi) = (self.eval(&head.lo, state, &none)?, self.eval(&head.hi, state, &none)?);
         self.same_bounds(product, lo, hi, state)?;
-        let annotated = product.label.is_some_and(|label| self.positioned.contains(&label))
-            || product.hardware.as_ref().is_some_and(|head| !head.whereby.is_empty());
         let trips = self.terms.sub(hi, lo);
         let trips = self.terms.constant(trips);
+        let annotated = product.label.is_some_and(|label| self.positioned.contains(&label))
+            || product.hardware.as_ref().is_some_and(|head| !head.whereby.is_empty() && trips != Some(1));
         if !annotated {
             if trips != Some(1) && self.map(product, lo, hi, state, context)? {
                 self.bulk += 1;
@@ -140,22 +140,40 @@ impl Generator<'_> {
         for name in names {
             let start = before.arrays[&name].writes.len();
             let writes = &mut after.arrays.get_mut(&name).expect("a name of it").writes;
-            let fresh = &mut writes[start..];
-            let Some((first, others)) = fresh.split_first_mut() else { continue };
-            // Several writes of one iteration must go to the same places, or iterations could meet unnoticed.
-            for other in others.iter_mut() {
-                if other.index != first.index {
+            for write in &mut writes[start..] {
+                write.vars.push(ranged);
+            }
+            let fresh = writes[start..].to_vec();
+            for (at, write) in fresh.iter().enumerate() {
+                if !write.is_injective(&mut self.terms)
+                    || fresh[..at].iter().any(|other| self.may_meet(write, other))
+                {
                     return false;
                 }
-                other.vars.push(ranged);
-            }
-            first.vars.push(ranged);
-            let first = first.clone();
-            if !first.is_injective(&mut self.terms) {
-                return false;
             }
         }
         true
+    }
+
+    /// Whether two writes of one iteration could go to one place in different iterations.
+    fn may_meet(&mut self, one: &Write, other: &Write) -> bool {
+        if one.index == other.index {
+            return false;
+        }
+        // The other iteration has counters of its own.
+        let mut apart = HashMap::new();
+        for ranged in &other.vars {
+            let (lo, hi) = self.terms.bounds(ranged.var);
+            let fresh = self.terms.var("other", Sort::Int, lo, hi);
+            apart.insert(ranged.var, fresh);
+        }
+        let mut equal = Vec::new();
+        for (&a, &b) in one.index.iter().zip(&other.index) {
+            let b = self.terms.substitute(b, &apart);
+            equal.push(self.terms.equal(a, b));
+        }
+        let equal = self.terms.and(equal);
+        self.terms.is_bool(equal) != Some(false)
     }
 
     fn unroll(
@@ -353,12 +371,19 @@ impl Generator<'_> {
         for fact in product.hardware.iter().flat_map(|head| &head.whereby) {
             // A register that is equal to something is that: addresses made of it are then equal as they stand.
             if let ExprKind::Binary(Binary::Eq, left, right) = &fact.kind
-                && let ExprKind::Name(name) = left.kind
+                && let ExprKind::Name(name) | ExprKind::Access(name, _) = left.kind
                 && changed.contains(&name)
                 && bound.insert(name)
             {
                 let value = self.eval(right, state, &none)?;
-                state.scalars.insert(name, value);
+                if let ExprKind::Access(_, indices) = &left.kind {
+                    // Unknown contents with one entry overwritten are the contents of which that entry is known.
+                    let (index, condition) = (self.evals(indices, state, &none)?, self.terms.bool(true));
+                    let contents = state.arrays.get_mut(&name).expect("it was forgotten just before");
+                    contents.writes.push(Write { vars: Vec::new(), condition, index, value });
+                } else {
+                    state.scalars.insert(name, value);
+                }
             } else {
                 let assumption = self.eval(fact, state, &none)?;
                 context.assumptions.push(assumption);
@@ -396,7 +421,7 @@ fn mentions_any(expr: &Expr, names: &HashSet<Sym>) -> bool {
 }
 
 /// Whether iterations of a counted loop do not see each other: a buffer that is written is read nowhere but at the very
-/// place that is written. `of_side` tells the buffers that count.
+/// place that is written. (Whether writes meet is asked of their addresses.) `of_side` tells the buffers that count.
 fn independent(body: &[Node], of_side: &dyn Fn(Sym) -> bool) -> bool {
     fn accesses(expr: &Expr, found: &mut Vec<(Sym, Vec<Expr>)>) {
         visit_expr(expr, &mut |part| {
@@ -444,7 +469,7 @@ fn independent(body: &[Node], of_side: &dyn Fn(Sym) -> bool) -> bool {
         let same = |other: &[Expr]| {
             other.len() == indices.len() && other.iter().zip(indices).all(|(a, b)| same_expr(a, b))
         };
-        reads.iter().chain(&writes).filter(|(other, _)| other == name).all(|(_, other)| same(other))
+        reads.iter().filter(|(other, _)| other == name).all(|(_, other)| same(other))
     })
 }
 

@@ -477,6 +477,17 @@ impl Terms {
         }
     }
 
+    /// The smaller of two integers, whose range is known better than that of any choice.
+    pub fn min(&mut self, a: Term, b: Term) -> Term {
+        let first = self.at_most(a, b);
+        let term = self.ite(first, a, b);
+        let tighter = [self.bounds(a).1, self.bounds(b).1].into_iter().flatten().min();
+        if let Node::Ite(..) = self.node(term) {
+            self.bounds[term.0 as usize].1 = tighter;
+        }
+        term
+    }
+
     pub fn read(&mut self, array: Array, indices: Vec<Term>) -> Term {
         self.intern(Node::Read(array, indices))
     }

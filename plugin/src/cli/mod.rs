@@ -9,6 +9,7 @@ mod outcome;
 mod rules;
 mod run;
 mod targets;
+mod verify;
 
 use crate::compiler::{Dumper, TargetCompiler};
 use act_generator::{AllocatorChoice, FloatPolicy, Numerics, Options};
@@ -64,6 +65,8 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
+    /// Check that a mapping in Hex computes what its tensor program does (bolt/HEX.md has the language).
+    Verify(verify::VerifyArgs),
 }
 
 #[derive(Args)]
@@ -164,6 +167,10 @@ pub fn main() -> ExitCode {
         Command::Corpus(command) => (Format::Text, command.run()),
         Command::Compile { kernel, emit } => (kernel.format(), compile::compile(&kernel, emit)),
         Command::Run { kernel, seed } => (kernel.format(), run::run(&kernel, seed)),
+        Command::Verify(args) => {
+            let format = if args.json { Format::Json } else { Format::Text };
+            (format, verify::verify(&args))
+        }
     };
     outcome::present(format, outcome)
 }

@@ -68,6 +68,8 @@ pub(super) enum CliError {
     #[error("no rule is named `{name}`; `act rules` lists them")]
     NoRule { name: String },
     #[error(transparent)]
+    Case(#[from] act_bolt::CaseError),
+    #[error(transparent)]
     Compiler(#[from] CompilerError),
     #[error(transparent)]
     Dump(#[from] DumpError),
