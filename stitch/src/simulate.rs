@@ -80,7 +80,7 @@ pub enum LowerError {
     Instantiate { instr: String, error: InstantiateError },
     #[error("{instr}: {error}")]
     Unsupported { instr: String, error: Unsupported },
-    #[error("{instr} depends on control registers that change, which only the oracle executes")]
+    #[error("{instr} depends on control registers that the code changes, which only the oracle executes")]
     ChangingRegisters { instr: String },
     #[error("{instr}: {slice} has a shape that depends on an address, or no affine address in main memory")]
     VariableShape { instr: String, slice: Position },

@@ -269,6 +269,29 @@ fn every_dot() {
     }
 }
 
+/// What a register holds at first is known until the code changes it.
+#[test]
+fn registers_that_the_code_leaves_alone() {
+    let isa = small(load_target("tpu_v1").unwrap());
+    let compile = |names: &[&str]| {
+        let instr = |name: &&str| {
+            let from = BetaVal::Hbm(Space::Operand(0), Affine::constant(0));
+            Program::Instr { op: isa.instr_named(name).unwrap(), alpha: vec![], beta: vec![from] }
+        };
+        let program = LoopProgram {
+            body: Program::Seq(names.iter().map(instr).collect()),
+            operands: vec![1 << 16],
+            results: vec![64],
+            scratch_bytes: 0,
+            consts: vec![],
+        };
+        Executable::compile(&isa, &emit(&isa, &program).unwrap())
+    };
+    assert!(compile(&["load_weights"]).is_ok());
+    let changed = compile(&["load_weights", "read_weights"]);
+    assert!(matches!(changed, Err(LowerError::ChangingRegisters { instr }) if instr == "load_weights"));
+}
+
 /// Sums of products at the limits of what an instruction that fuses them does as well, by bits of bfloat16: `(a, b)` by
 /// position, and the sum. Derived by hand: every product is rounded and flushed for itself, in order.
 #[test]
