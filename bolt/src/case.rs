@@ -1,5 +1,6 @@
 //! One case from its text to a verdict: what is proved, by which conditions, resting on what; or a run that refutes it.
 
+use crate::align::{align, check_rewriting};
 use crate::discharge::{Answer, Proof, discharge};
 use crate::hex::domain::{Domain, Reading};
 use crate::hex::expand::{Expanded, expand};
@@ -64,6 +65,8 @@ pub struct Report {
     pub proofs: Vec<Proof>,
     /// Numeric rules: functions of the hardware and what they stand for in the tensor program.
     pub rests_on: Vec<String>,
+    /// Rewrites that aligned the tensor program, where the case left that to the search.
+    pub steps: Vec<String>,
     /// Parameters that stayed symbolic.
     pub symbolic: Vec<String>,
     pub cut: Vec<String>,
@@ -135,12 +138,24 @@ pub fn verify(
     let settings: Vec<(&str, i64)> =
         options.settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let mut expanded = expand(case, &settings).map_err(|error| text_error(&error, source))?;
+    let mut steps = Vec::new();
+    let mut fault = None;
+    if expanded.align {
+        let alignment = align(&mut expanded);
+        for step in &alignment.steps {
+            let checked = check_rewriting(&expanded, &step.body, source, options.fuel);
+            fault = fault.or(checked.err().map(|reason| format!("{}: {reason}", step.what)));
+            steps.push(step.what.clone());
+        }
+        expanded.aligned = alignment.body;
+    }
     expanded.aligned = apart(&expanded.aligned, &expanded.hardware, &mut expanded.names);
     let mut report = Report {
         name: expanded.name.clone(),
         judgement: Judgement::Unknown { reason: String::new() },
         proofs: Vec::new(),
         rests_on: rests_on(&expanded, source),
+        steps,
         symbolic: expanded
             .symbolic
             .iter()
@@ -150,7 +165,10 @@ pub fn verify(
         bulk: 0,
         unrolled: 0,
     };
-    report.judgement = judge(&expanded, source, solver, options, &mut report);
+    report.judgement = match fault {
+        Some(reason) => Judgement::Unknown { reason },
+        None => judge(&expanded, source, solver, options, &mut report),
+    };
     Ok(report)
 }
 
@@ -169,7 +187,7 @@ fn judge(
     if case.posts.is_empty() {
         return Judgement::Unknown { reason: "the case asks for nothing: it has no `ensure`".to_owned() };
     }
-    if let Err(reason) = crate::align::check_rewriting(case, source, options.fuel) {
+    if let Err(reason) = check_rewriting(case, &case.aligned, source, options.fuel) {
         return Judgement::Unknown { reason };
     }
     let refutation = refute(case, source, options);
@@ -386,6 +404,9 @@ impl fmt::Display for Report {
             for line in &proof.lines {
                 writeln!(f, "    {line}")?;
             }
+        }
+        if !self.steps.is_empty() {
+            writeln!(f, "  aligned by {} steps: {}", self.steps.len(), self.steps.join("; "))?;
         }
         for param in &self.symbolic {
             writeln!(f, "  for all {param}; the alignment was run at the sample")?;

@@ -317,14 +317,37 @@ fn every_condition_can_be_replayed_from_its_script() {
 #[test]
 fn a_wrong_alignment_proves_nothing() {
     let solver = solver();
-    // Hardware and aligned program both take the mean; the tensor program takes the maximum.
+    // Hardware and aligned program both leave out the bias; the tensor program adds it.
     let edits = [
-        ("pooling.hex", "layer_reduce_config(MODE, 0, NV, T)", "layer_reduce_config(1, 0, NV, T)"),
-        ("pooling.hex", "OUT[t, v * L + l] := Max8(", "OUT[t, v * L + l] := Mean8("),
+        ("linear.hex", "pe_sizing(p, 1, 1, NO)", "pe_sizing(p, 0, 1, NO)"),
+        (
+            "linear.hex",
+            "GetBias(RShift(S[l], ADP_W, ADP_I), B[(p * NO + o) * L + l], ADP_B)",
+            "RShift(S[l], ADP_W, ADP_I)",
+        ),
     ];
-    let report = judge("pooling_max.hex", &edits, &[], Some(&solver));
+    let report = judge("linear_256.hex", &edits, SMALL_LINEAR, Some(&solver));
     let Judgement::Unknown { reason } = &report.judgement else { panic!("{report}") };
     assert!(reason.contains("ideal arithmetic"), "{reason}");
+}
+
+#[test]
+fn pooling_is_aligned_by_the_search() {
+    for (case, function) in
+        [("pooling_max.hex", "Max8"), ("pooling_mean.hex", "Mean8"), ("pooling_any.hex", "Max8")]
+    {
+        let report = judge(case, &[], &[], None);
+        let [t, split, n, numeric] = &report.steps[..] else { panic!("{:?}", report.steps) };
+        assert_eq!(t, "align t with @H1");
+        assert_eq!(split, "split n, its outer part being @H2");
+        assert_eq!(n, "align n.inner with @H3");
+        assert!(numeric.starts_with(function), "{numeric}");
+    }
+    // Without a function that stands for what the program computes there is no alignment, and nothing is proved.
+    let edit = ("flexasr.hex", "reads max(a, b)", "reads min(a, b)");
+    let report = judge("pooling_max.hex", &[edit], &[], Some(&solver()));
+    assert_eq!(report.steps.len(), 3, "{report}");
+    assert!(!matches!(report.judgement, Judgement::Proved), "{report}");
 }
 
 #[test]

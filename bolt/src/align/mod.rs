@@ -1,23 +1,33 @@
 //! Align: the tensor program rewritten so that its loops are the hardware's. How it was found is not trusted: what was found
 //! is run against the original.
 
+pub mod search;
+pub mod skeleton;
+
+pub use search::{Alignment, align};
+
 use crate::hex::domain::{Domain, Reading};
 use crate::hex::expand::Expanded;
-use crate::hex::run::run;
+use crate::hex::run::{Fault, run};
 use crate::hex::source::Source;
-use crate::hex::syntax::Role;
+use crate::hex::syntax::{Role, Stmt};
 
-/// Compares the aligned program with the original in ideal arithmetic, on random inputs, at the case's parameters.
+/// Compares a rewritten program with the original in ideal arithmetic, on random inputs, at the case's parameters.
 ///
 /// # Errors
 /// They differ, or one of them fails; the reason.
-pub fn check_rewriting(case: &Expanded, source: &Source, fuel: u64) -> Result<(), String> {
+pub fn check_rewriting(
+    case: &Expanded,
+    rewritten: &[Stmt],
+    source: &Source,
+    fuel: u64,
+) -> Result<(), String> {
     let domain = Domain::new(case, Reading::Ideal, 1);
-    let fail = |fault: crate::hex::run::Fault| format!("{} ({})", fault.kind, source.line(fault.span));
+    let fail = |fault: Fault| format!("{} ({})", fault.kind, source.line(fault.span));
     let original = run(case, &case.ir, &domain, fuel).map_err(fail)?;
-    let aligned = run(case, &case.aligned, &domain, fuel).map_err(fail)?;
+    let rewritten = run(case, rewritten, &domain, fuel).map_err(fail)?;
     for decl in case.decls.iter().filter(|decl| decl.role == Role::Output) {
-        let (a, b) = match (original.buffers.get(&decl.name), aligned.buffers.get(&decl.name)) {
+        let (a, b) = match (original.buffers.get(&decl.name), rewritten.buffers.get(&decl.name)) {
             (Some(a), Some(b)) => (a, b),
             (None, None) => continue,
             _ => return Err(format!("only one of both programs has `{}`", case.names.text(decl.name))),

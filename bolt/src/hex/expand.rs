@@ -27,7 +27,10 @@ pub struct Expanded {
     /// All buffers of all programs.
     pub decls: Vec<Decl>,
     pub ir: Vec<Stmt>,
+    /// What the case gives as the aligned program, or the tensor program itself.
     pub aligned: Vec<Stmt>,
+    /// Whether the case leaves alignment to the search.
+    pub align: bool,
     /// Driver code with every command's body in its place.
     pub hardware: Vec<Stmt>,
     pub relations: Vec<Relation>,
@@ -126,6 +129,7 @@ pub fn expand(case: &Case, settings: &[(&str, i64)]) -> Result<Expanded, HexErro
         types: case.types.clone(),
         functions: case.functions.iter().map(|function| expander.function(function)).collect(),
         symbolic,
+        align: aligned.is_none(),
         requires,
         decls,
         aligned: aligned.map_or_else(|| Ok(ir.clone()), |side| expander.body(&side.body))?,

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -33,12 +33,23 @@ fn setting(text: &str) -> Result<(String, i64), String> {
     Ok((name.to_owned(), value.parse().map_err(|e| format!("`{value}` is no integer: {e}"))?))
 }
 
+/// Z3's library: where `ACT_Z3_LIB` says, or in the Python environment that this command was installed into.
+fn z3() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("ACT_Z3_LIB") {
+        return Some(path.into());
+    }
+    let library = std::env::current_exe().ok()?.parent()?.parent()?.join("lib");
+    let versions = fs::read_dir(library).ok()?.flatten();
+    let candidates = versions.map(|version| version.path().join("site-packages/z3/lib/libz3.so"));
+    candidates.filter(|path| path.is_file()).min()
+}
+
 /// Judges every file. A success only if all are proved.
 ///
 /// # Errors
 /// A file is no case, or a dump cannot be written.
 pub(super) fn verify(args: &VerifyArgs) -> Result<Report, CliError> {
-    let (solver, missing) = match std::env::var_os("ACT_Z3_LIB").map(|path| Solver::open(Path::new(&path))) {
+    let (solver, missing) = match z3().map(|path| Solver::open(&path)) {
         Some(Ok(solver)) => (Some(solver), None),
         Some(Err(error)) => (None, Some(error.to_string())),
         None => (None, None),
