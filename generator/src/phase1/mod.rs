@@ -90,6 +90,15 @@ pub enum SelectError {
     Contradiction(String),
 }
 
+/// The rule that was derived for an instruction, for people to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedRule {
+    /// In the description.
+    pub instr: InstrId,
+    /// The semantics as the left side, what is solved for, and the preconditions.
+    pub text: String,
+}
+
 /// A generated instruction selector: the rules of one description.
 pub struct Selector {
     /// The description with one instruction per path of its semantics.
@@ -158,7 +167,13 @@ impl Selector {
 
     /// All generated rules as text, preconditions included (the form of the ACT paper's Fig. 11).
     pub fn rules_text(&self) -> String {
-        self.matchers.iter().map(|m| print::rule(&self.isa, m)).collect::<Vec<_>>().join("\n")
+        self.generated().into_iter().map(|rule| rule.text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The generated rules, one for every selectable instruction and for every path of one with control flow.
+    pub fn generated(&self) -> Vec<GeneratedRule> {
+        let rule = |m: &Matcher| GeneratedRule { instr: m.origin, text: print::rule(&self.isa, m) };
+        self.matchers.iter().map(rule).collect()
     }
 
     /// All IR-to-IR rewrites that there are.

@@ -82,6 +82,8 @@ pub(crate) struct Vocabulary {
     pub(crate) spreads: BTreeSet<ElemType>,
     /// Broadcasts of more than a scalar: type, dimensions and rank of the result.
     broadcasts: BTreeSet<(ElemType, Vec<usize>, usize)>,
+    /// Blocks of columns that an instruction stacks: type, width of a block, and how many.
+    pub(crate) stacks: BTreeSet<(ElemType, u64, Sizes)>,
     /// Types that products multiply in, with the types that their operands are converted from.
     pub(crate) widened: BTreeSet<(ElemType, ElemType)>,
 }
@@ -168,6 +170,13 @@ impl Vocabulary {
                             rank: x.dims.len(),
                             sizes: x.dims.iter().map(|d| sizes(d, &instr.alpha)).collect(),
                         });
+                    }
+                }
+                OpKind::Transpose { perm } if *perm == [1, 0, 2] => {
+                    if let Some([blocks, _, width]) = result.as_deref()
+                        && width.min == width.max
+                    {
+                        self.stacks.insert((stmt.elem, width.max, *blocks));
                     }
                 }
                 OpKind::Broadcast { dims } if !dims.is_empty() => {

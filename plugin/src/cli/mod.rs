@@ -34,10 +34,14 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// List the rewrite rules and how each is tested.
+    /// List the rewrite rules and how each is tested, or the rules that are generated for a target.
     Rules {
-        /// Show this rule alone, in full.
+        /// Show this rule alone, in full; with a target, the rule of this instruction.
         name: Option<String>,
+        /// Show what is derived from this target (a name or the path of a .taidl file): a rule for every instruction,
+        /// instructions without one, rewrites that are of no use to it.
+        #[arg(long)]
+        target: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -156,9 +160,13 @@ pub fn main() -> ExitCode {
             let format = if json { Format::Json } else { Format::Text };
             (format, targets::targets())
         }
-        Command::Rules { name, json } => {
+        Command::Rules { name, target, json } => {
             let format = if json { Format::Json } else { Format::Text };
-            (format, rules::rules(name.as_deref()))
+            let report = match target {
+                None => rules::rules(name.as_deref()),
+                Some(target) => rules::generated(&target, name.as_deref()),
+            };
+            (format, report)
         }
         Command::Isa(command) => {
             let format = if command.json() { Format::Json } else { Format::Text };

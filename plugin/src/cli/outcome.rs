@@ -67,6 +67,10 @@ pub(super) enum CliError {
     Device(#[from] act_isa::DeviceTextError),
     #[error("no rule is named `{name}`; `act rules` lists them")]
     NoRule { name: String },
+    #[error("{isa} has no rule for an instruction `{name}`; `act rules --target {isa}` lists them")]
+    NoInstructionRule { isa: String, name: String },
+    #[error(transparent)]
+    Generate(#[from] act_generator::GenerateError),
     #[error(transparent)]
     Case(#[from] act_bolt::CaseError),
     #[error(transparent)]

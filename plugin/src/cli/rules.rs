@@ -1,7 +1,10 @@
-//! `act rules`: the rewrite rules that every generated backend chooses from, and how each is tested.
+//! `act rules`: the rewrite rules that every generated backend chooses from, and how each is tested; with a target, the
+//! rules derived from its description.
 
 use super::outcome::{CliError, Report};
-use act_generator::phase1::{CatalogueEntry, Proof, catalogue};
+use act_generator::phase1::{CatalogueEntry, Proof, Selector, catalogue};
+use act_generator::{FloatPolicy, Numerics};
+use act_isa::load_target;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -101,9 +104,76 @@ pub(super) fn rules(name: Option<&str>) -> Result<Report, CliError> {
     }
 }
 
+/// The rules derived from a target's description, or the one of this instruction; instructions that have none, and the
+/// rewrites left out because they lead to no instruction of it.
+///
+/// # Errors
+/// The target does not load, no rule can be derived from it, or none for the instruction of this name.
+pub(super) fn generated(target: &str, name: Option<&str>) -> Result<Report, CliError> {
+    let isa = load_target(target)?;
+    let selector = Selector::generate(&isa)?;
+    let instr = |id| isa.instr(id).name.as_str();
+    let wanted = |id| name.is_none_or(|name| name == instr(id));
+    let rules: Vec<_> = selector.generated().into_iter().filter(|rule| wanted(rule.instr)).collect();
+    let without: Vec<_> = selector.unmatchable().iter().filter(|(id, _)| wanted(*id)).collect();
+    if let (true, Some(name)) = (rules.is_empty() && without.is_empty(), name) {
+        return Err(CliError::NoInstructionRule { isa: isa.name.clone(), name: name.to_owned() });
+    }
+    // All policies: what is off only by its policy is not left out.
+    let used = selector.rewrites(Numerics { float: FloatPolicy::Fast });
+    let pruned: Vec<&str> = Selector::all_rewrites()
+        .into_iter()
+        .filter(|rule| used.iter().all(|other| other.name != rule.name))
+        .map(|rule| rule.name)
+        .collect();
+    let mut text = rules.iter().map(|rule| rule.text.as_str()).collect::<Vec<_>>().join("\n");
+    // Writing to a String cannot fail.
+    for (id, reason) in &without {
+        let _ = writeln!(text, "\nno rule for {}: {reason}", instr(*id));
+    }
+    if name.is_none() {
+        let _ = writeln!(
+            text,
+            "\n{} rules for {} of {} instructions; {} of {} rewrites of no use here: {}",
+            rules.len(),
+            isa.instrs.len() - without.len(),
+            isa.instrs.len(),
+            pruned.len(),
+            pruned.len() + used.len(),
+            pruned.join(", ")
+        );
+    }
+    let json = json!({
+        "target": isa.name,
+        "rules": rules.iter().map(|r| json!({ "instruction": instr(r.instr), "text": r.text })).collect::<Vec<_>>(),
+        "without": without
+            .iter()
+            .map(|(id, reason)| json!({ "instruction": instr(*id), "reason": reason.to_string() }))
+            .collect::<Vec<_>>(),
+        "pruned": pruned,
+    });
+    Ok(Report { text, json, success: true })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_shows_the_rule_of_every_instruction_and_what_is_pruned() {
+        let all = generated("h_qkv", None).unwrap_or_else(|e| panic!("{e}"));
+        let isa = load_target("h_qkv").unwrap_or_else(|e| panic!("{e}"));
+        for instr in &isa.instrs {
+            assert!(all.text.contains(&format!("rule {}(", instr.name)), "{}:\n{}", instr.name, all.text);
+        }
+        let pruned = all.json["pruned"].as_array().expect("a list");
+        // It has no integers, and adds up only within its products.
+        assert!(pruned.iter().any(|name| name == "shl-add") && pruned.iter().all(|name| name != "T-dot"));
+        let one = generated("h_qkv", Some("gemm")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(one.text.starts_with("rule gemm(") && !one.text.contains("rule softmax("), "{}", one.text);
+        let error = generated("h_qkv", Some("no-such")).err().expect("an error").to_string();
+        assert!(error.contains("no-such") && error.contains("act rules --target h_qkv"), "{error}");
+    }
 
     #[test]
     fn every_rule_is_listed_and_shown() {

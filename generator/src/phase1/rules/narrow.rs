@@ -22,8 +22,8 @@ pub(crate) static RULES: &[Rule] = &[
         name: "cvt-sign",
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
-        statement: "cvt[u](x) => bitcast[u](cvt[s](x)), integers, u and s as narrow as one another and no wider than \
-                    x's type; the other way round too",
+        statement: "cvt[u](x) => bitcast[u](cvt[s](x)), integers, u and s as narrow as one another and narrower than x's \
+                    type; the other way round too",
         useful: has_bitcast,
         rewrite: other_sign,
     },
@@ -74,7 +74,7 @@ fn other_sign(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term
         _ => return,
     };
     let wanted = cx.vocabulary.has("convert", other);
-    if from.is_int() && from.bits() >= elem.bits() && !cx.is_constant(class) && wanted {
+    if from.is_int() && from.bits() > elem.bits() && !cx.is_constant(class) && wanted {
         let narrow = cx.class(x).convert(other);
         out.push(Term::node(
             OpKind::BitcastConvert,

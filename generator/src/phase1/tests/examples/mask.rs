@@ -61,6 +61,17 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
             let over = d.positions(count, 2);
             d.op(elem, &dims, &format!("reverse({x}), dimensions={{{}}}", list(&over)));
         }
+        "slice-of-stack" => {
+            let (rows, groups) = (2 + d.below(20), 2 + d.below(6));
+            let x = {
+                let columns = groups * 16 + d.below(9);
+                d.parameter("s8", &[rows, columns])
+            };
+            let first = d.below(rows);
+            let (last, column) = (first + 1 + d.below((rows - first).min(16)), 16 * d.below(groups));
+            let text = format!("slice({x}), slice={{[{first}:{last}], [{column}:{}]}}", column + 16);
+            d.op("s8", &[last - first, 16], &text);
+        }
         _ => return false,
     }
     true
