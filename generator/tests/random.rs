@@ -117,22 +117,31 @@ fn campaign(profile: &Profile, count: u64, largest: u64) -> f64 {
 #[test]
 fn fifty_kernels_of_a_target_are_right_or_refused_with_a_reason() {
     for target in ["gemmini", "trainium", "h_qkv"] {
-        campaign(profile(target), 50, 10);
+        campaign(profile(target), 50, 25);
     }
 }
 
 #[test]
 #[ignore = "nightly: minutes"]
-fn a_thousand_kernels_of_every_target_are_right_or_refused_with_a_reason() {
-    let wanted = |target: &str| match target {
-        "gemmini" => 0.80,
-        "trainium" => 0.95,
-        _ => 0.0,
-    };
-    for profile in PROFILES {
-        let share = campaign(profile, 1000, 90);
-        assert!(share >= wanted(profile.target), "{}: {share}", profile.target);
-    }
+fn four_of_five_of_a_thousand_kernels_compile_on_gemmini() {
+    let share = campaign(profile("gemmini"), 1000, 400);
+    assert!(share >= 0.80, "{share}");
+}
+
+#[test]
+#[ignore = "nightly: minutes"]
+fn nineteen_of_twenty_of_a_thousand_kernels_compile_on_trainium() {
+    let share = campaign(profile("trainium"), 1000, 400);
+    assert!(share >= 0.95, "{share}");
+}
+
+#[test]
+#[ignore = "nightly: minutes"]
+fn a_thousand_kernels_of_the_other_targets_are_right_or_refused_with_a_reason() {
+    let others = PROFILES.iter().filter(|p| !["gemmini", "trainium"].contains(&p.target));
+    others.for_each(|profile| {
+        campaign(profile, 1000, 90);
+    });
 }
 
 #[test]

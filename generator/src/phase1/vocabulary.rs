@@ -63,6 +63,8 @@ pub(crate) struct Vocabulary {
     products: BTreeSet<(DotForm, Vec<Sizes>, bool)>,
     /// Literal bounds of clamps: (low, high), both scalars of the clamp's type.
     pub(crate) clamps: BTreeSet<(act_hlo::Literal, act_hlo::Literal)>,
+    /// Maxima and minima with a constant, or with any value where there is none.
+    extrema: BTreeSet<(&'static str, ElemType, Option<act_hlo::Literal>)>,
     /// Operators that some instruction computes by themselves, from inputs of its own; comparisons, selections and
     /// conversions wherever they stand.
     offered: BTreeSet<(String, ElemType)>,
@@ -72,10 +74,14 @@ pub(crate) struct Vocabulary {
     conversions: BTreeSet<(ElemType, ElemType, bool)>,
     /// Some instruction adds a product to another value.
     pub(crate) accumulates: bool,
+    /// Ranks of the values that buffers hold.
+    pub(crate) ranks: BTreeSet<usize>,
     /// How instructions see their slots.
     pub(crate) rims: Vec<Rim>,
     pub(crate) product_sizes: BTreeSet<ProductSizes>,
     pub(crate) reductions: BTreeSet<Reduction>,
+    /// No instruction reverses, and products with constants can.
+    pub(crate) reversed_by_products: bool,
     /// Types of sums, no term of which is a product.
     pub(crate) plain_sums: BTreeSet<ElemType>,
     /// Types of broadcasts of more than a scalar.
@@ -107,6 +113,8 @@ impl Vocabulary {
         for instr in &isa.instrs {
             vocabulary.read(instr);
         }
+        vocabulary.reversed_by_products = !vocabulary.dots.is_empty() && !vocabulary.names("reverse");
+        vocabulary.ranks = isa.buffers.iter().map(|b| b.access.len() + b.unit.len()).collect();
         vocabulary
     }
 
@@ -149,6 +157,11 @@ impl Vocabulary {
                     if let (Some(low), Some(high)) = (bound(0), bound(2)) {
                         self.clamps.insert((low, high));
                     }
+                }
+                OpKind::Binary(op @ (Binary::Maximum | Binary::Minimum)) => {
+                    let constant =
+                        |k| operand(k).and_then(|s| literal(&s.op, &s.operands, computation, stmt.elem));
+                    self.extrema.insert((op.name(), stmt.elem, constant(0).or(constant(1))));
                 }
                 OpKind::Binary(Binary::Add) => {
                     let product =
@@ -230,6 +243,12 @@ impl Vocabulary {
         others.iter().all(|key| self.has(key, elem)) && !self.computes(instead_of, elem)
     }
 
+    /// Whether some instruction takes a maximum or minimum with this constant, or with any.
+    pub(crate) fn bounds_by(&self, op: Binary, constant: &act_hlo::Literal) -> bool {
+        let with = |c: Option<act_hlo::Literal>| self.extrema.contains(&(op.name(), constant.elem(), c));
+        with(None) || with(Some(constant.clone()))
+    }
+
     /// Whether some instruction compares values of this type so.
     pub(crate) fn compares(&self, direction: Direction, elem: ElemType) -> bool {
         [false, true].iter().any(|&offered| self.comparisons.contains(&(direction, elem, offered)))
@@ -276,6 +295,10 @@ impl Vocabulary {
             self.conversions.extend(elems.iter().map(|&b| (a, b, false)));
         }
         self.offered.clear();
+        self.reversed_by_products = false;
+        for op in [Binary::Maximum, Binary::Minimum] {
+            self.extrema.extend(elems.iter().map(|&a| (op.name(), a, None)));
+        }
         self
     }
 

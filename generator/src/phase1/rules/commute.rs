@@ -22,7 +22,7 @@ pub(crate) static RULES: &[Rule] = &[
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
         statement: "f(m(x), ..) => m(f(x, ..)) for the same m in transpose, reshape, reverse, broadcast in all \
-                    operands that are no splats; f elementwise",
+                    operands that are no splats; f elementwise; reverse where no product does it",
         useful: always,
         rewrite: pull,
     },
@@ -84,6 +84,10 @@ fn pull(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
         else {
             continue;
         };
+        // A product with a constant reverses the operand as well as the result.
+        if matches!(m.op(), OpKind::Reverse { .. }) && cx.vocabulary.reversed_by_products {
+            continue;
+        }
         let inner = cx.shape(m.operands[0]).dims.clone();
         let mut operands = Vec::with_capacity(node.operands.len());
         for &x in &node.operands {

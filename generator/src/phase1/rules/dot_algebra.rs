@@ -29,13 +29,13 @@ pub(crate) static RULES: &[Rule] = &[
     },
     integer(
         "dot-assoc-l",
-        "dot(a, dot(b, c)) => dot(dot(a, b), c), matrices of one type, no splats",
+        "dot(a, dot(b, c)) => dot(dot(a, b), c), matrices of one type, no splats, constant none or a and b",
         has_dot,
         to_left,
     ),
     integer(
         "dot-assoc-r",
-        "dot(dot(a, b), c) => dot(a, dot(b, c)), matrices of one type, no splats",
+        "dot(dot(a, b), c) => dot(a, dot(b, c)), matrices of one type, no splats, constant none or b and c",
         has_dot,
         to_right,
     ),
@@ -161,10 +161,21 @@ fn plain(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Id)> {
     (*dims == DotDims::matmul() && one_type && cx.may_distribute(elem)).then_some((a, b))
 }
 
+/// Whether re-association toward the product of `p` and `q` is of use: constants are only brought together. Products with
+/// constants that move or scale a matrix would go on through every chain.
+fn associable(cx: &Context<'_>, p: Id, q: Id, other: Id) -> bool {
+    match (cx.is_constant(p), cx.is_constant(q)) {
+        (true, true) => true,
+        (false, false) => !cx.is_constant(other),
+        _ => false,
+    }
+}
+
 fn to_left(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((a, bc)) = plain(cx, node) else { return };
     for (b, c) in cx.nodes(bc).iter().filter_map(|n| plain(cx, n)) {
-        if [a, b, c].iter().any(|&x| cx.splat(x).is_some()) {
+        let splat = [a, b, c].iter().any(|&x| cx.splat(x).is_some());
+        if splat || !associable(cx, a, b, c) {
             continue;
         }
         let elem = node.shape().elem;
@@ -176,7 +187,8 @@ fn to_left(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
 fn to_right(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((ab, c)) = plain(cx, node) else { return };
     for (a, b) in cx.nodes(ab).iter().filter_map(|n| plain(cx, n)) {
-        if [a, b, c].iter().any(|&x| cx.splat(x).is_some()) {
+        let splat = [a, b, c].iter().any(|&x| cx.splat(x).is_some());
+        if splat || !associable(cx, b, c, a) {
             continue;
         }
         let elem = node.shape().elem;

@@ -30,7 +30,8 @@ pub(crate) static RULES: &[Rule] = &[
 ];
 
 fn has_s32(vocabulary: &Vocabulary) -> bool {
-    vocabulary.has("convert", ElemType::S32)
+    let floats = [ElemType::F32, ElemType::BF16, ElemType::F16, ElemType::F64];
+    floats.into_iter().any(|float| vocabulary.converts(float, ElemType::S32))
 }
 
 fn has_bitcast(vocabulary: &Vocabulary) -> bool {

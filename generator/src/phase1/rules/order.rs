@@ -166,6 +166,8 @@ struct Step {
 const CHAIN: usize = 8;
 /// Most terms proposed for one node.
 const CHAINS: usize = 16;
+/// Most classes looked at for one node.
+const LOOKS: usize = 64;
 
 /// The operand through which the node is a monotone non-decreasing function, and the step; NaN cannot arise from
 /// finite or infinite inputs.
@@ -213,13 +215,22 @@ fn monotone(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>)
         return;
     }
     let Some((x, step)) = monotone_step(cx, node) else { return };
-    follow(cx, x, vec![step], node.shape(), out);
+    let mut chain = Chain { path: vec![class], looks: 0 };
+    follow(cx, x, vec![step], &mut chain, node.shape(), out);
+}
+
+/// The way down a chain: a class that is spelled in many ways has more chains than anything gains from.
+struct Chain {
+    /// Classes from the node's own to the present one.
+    path: Vec<Id>,
+    /// Classes looked at.
+    looks: usize,
 }
 
 /// `steps` lead from `x` to the class, outermost first.
-fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, result: &Shape, out: &mut Vec<Term>) {
-    // A class that is spelled in many ways has more chains than anything gains from.
-    if out.len() >= CHAINS {
+fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, chain: &mut Chain, result: &Shape, out: &mut Vec<Term>) {
+    chain.looks += 1;
+    if out.len() >= CHAINS || chain.looks > LOOKS || chain.path.iter().any(|&above| cx.same(above, x)) {
         return;
     }
     for inner in cx.nodes(x) {
@@ -243,7 +254,9 @@ fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, result: &Shape, out: &mut V
                 .map(|s| Step { op: s.op.clone(), elem: s.elem, operands: s.operands.clone() })
                 .collect();
             longer.push(step);
-            follow(cx, y, longer, result, out);
+            chain.path.push(x);
+            follow(cx, y, longer, chain, result, out);
+            chain.path.pop();
         }
     }
 }
@@ -270,6 +283,9 @@ fn exchanged(
             None => value.clone(),
         });
         value = Term::node(step.op.clone(), shape, operands.collect());
+    }
+    if !cx.vocabulary.bounds_by(op, &constant) {
+        return None;
     }
     let bound = Term { shape: result.clone(), kind: Kind::Splat(constant) };
     Some(Term::binary(op, value, bound))

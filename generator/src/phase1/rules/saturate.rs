@@ -122,6 +122,9 @@ fn wanted(cx: &Context<'_>, class: Id, node: &TensorNode) -> Option<(Id, Literal
         (Some(c), None) => (b, c),
         _ => return None,
     };
+    if saturated(cx, class, elem) {
+        return None;
+    }
     let (least, greatest) = limits(elem)?;
     let to_limits = cx.vocabulary.clamps.iter().any(|(low, high)| {
         let is = |bound: &Literal, limit: i128| exact_convert(bound, elem) == whole(elem, limit);
@@ -134,6 +137,17 @@ fn wanted(cx: &Context<'_>, class: Id, node: &TensorNode) -> Option<(Id, Literal
     });
     let wide = wide.filter(|_| to_limits)?;
     Some((x, c.clone(), Saturation { elem, wide, least, greatest }))
+}
+
+/// Whether the class is spelled as a narrowing clamp at the bounds of an instruction already.
+fn saturated(cx: &Context<'_>, class: Id, elem: ElemType) -> bool {
+    cx.converted(class).flat_map(|c| cx.operands_of(c, &OpKind::Clamp)).any(|bounds| {
+        let (low, high) = (cx.splat(bounds[0]), cx.splat(bounds[2]));
+        let is = |bound: Option<&Literal>, limit: &Literal| {
+            bound.and_then(|b| exact_convert(b, elem)).is_some_and(|b| Some(b) == exact_convert(limit, elem))
+        };
+        cx.vocabulary.clamps.iter().any(|(l, h)| is(low, l) && is(high, h))
+    })
 }
 
 struct Saturation {

@@ -20,6 +20,15 @@ pub(crate) static RULES: &[Rule] = &[
         rewrite: reshape,
     },
     Rule {
+        name: "const-to-rank",
+        class: RuleClass::Exact,
+        policy: FloatPolicy::Exact,
+        statement: "c => rs(rs'(c)), c a constant that nothing reads, of a rank lower than those of all buffers, rs' to \
+                    the least of these",
+        useful: has_sizes,
+        rewrite: constant,
+    },
+    Rule {
         name: "split-to-instruction",
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
@@ -138,6 +147,17 @@ fn reshape(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
             out.push(cx.class(class).reshape(&dims).reshape(&node.shape().dims));
         }
     }
+}
+
+fn constant(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let Some(&rank) = cx.vocabulary.ranks.first() else { return };
+    let dims = &node.shape().dims;
+    if dims.len() >= rank || !cx.is_constant(class) || cx.users(class).next().is_some() {
+        return;
+    }
+    let mut wide = vec![1; rank - dims.len()];
+    wide.extend(dims);
+    out.push(cx.class(class).reshape(&wide).reshape(dims));
 }
 
 fn split(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {

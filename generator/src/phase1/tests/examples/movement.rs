@@ -64,6 +64,11 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
             let b = d.op(elem, &[n - k, hi - lo], &format!("slice({x}), slice={{[{k}:{n}], [{lo}:{hi}]}}"));
             d.op(elem, &[n, hi - lo], &format!("concatenate({a}, {b}), dimensions={{0}}"));
         }
+        "const-to-rank" => {
+            let elem = d.pick(&["f32", "s32"]);
+            let n = 1 + d.below(4);
+            d.splat(elem, &[n], "3");
+        }
         "rs-to-instruction" => {
             let n = 4 * (1 + d.below(3));
             let x = d.parameter("f32", &[n]);
