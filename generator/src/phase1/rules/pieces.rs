@@ -13,14 +13,16 @@ pub(crate) static RULES: &[Rule] = &[
         RuleClass::Exact,
         "bc-pieces",
         "bc[D](x) => cat_d(y, y, ..), d the first long dimension, outside D, y the broadcast with d of size 1, where no \
-         instruction has this broadcast, and any broadcasts the type only if nothing computes with the value",
+         instruction has this broadcast and no product with ones does it, and any broadcasts the type only if nothing \
+         computes with the value",
         super::always,
         broadcast,
     ),
     Rule::new(
         RuleClass::Exact,
         "rev-pieces",
-        "rev[D](x) => cat_d(rev[D-d](x[n-1:n]), .., rev[D-d](x[0:1])), d the first of D, where no instruction reverses",
+        "rev[D](x) => cat_d(rev[D-d](x[n-1:n]), .., rev[D-d](x[0:1])), d the first of D, where no instruction reverses \
+         and no product does it",
         does_not_reverse,
         reverse,
     ),
@@ -52,6 +54,7 @@ fn broadcast(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>
     let computed_with = |user: &TensorNode| is_elementwise(user.op()) || matches!(user.op(), OpKind::Dot(_));
     if cx.is_constant(class)
         || cx.vocabulary.has_broadcast(elem, dims, lens.len())
+        || super::product_of_constant::moves(cx, class, 1)
         || cx.vocabulary.spreads.contains(&elem) && cx.users(class).any(computed_with)
     {
         return;
@@ -74,7 +77,7 @@ fn reverse(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
     let (OpKind::Reverse { dims }, &[x]) = (node.op(), &node.operands[..]) else { return };
     let lens = &node.shape().dims;
     let Some(&d) = dims.iter().find(|&&d| lens[d] > 1) else { return };
-    if cx.is_constant(class) || lens[d] > PIECES {
+    if cx.is_constant(class) || lens[d] > PIECES || super::product_of_constant::moves(cx, class, lens[d]) {
         return;
     }
     let others: Vec<usize> = dims.iter().copied().filter(|&e| e != d && lens[e] > 1).collect();

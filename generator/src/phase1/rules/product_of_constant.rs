@@ -4,7 +4,7 @@
 use super::{Context, Rule, RuleClass, one};
 use crate::numerics::FloatPolicy;
 use crate::phase1::facts::{evaluate, real_value};
-use crate::phase1::language::TensorNode;
+use crate::phase1::language::{TensorNode, is_movement};
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::Vocabulary;
 use act_hlo::{Binary, DotDims, ElemType, Literal, OpKind, Shape, Unary};
@@ -215,6 +215,21 @@ fn product(cx: &Context<'_>, form: &DotDims, a: &Term, b: &Term, unchanged: bool
         }
         out.push(wide.convert(elem));
     }
+}
+
+/// Whether a product with a constant, over `k` elements each, moves a matrix of this type: the matrix is an operand of
+/// such products as it is, or something else than the movement computes it as well.
+pub(super) fn moves(cx: &Context<'_>, class: Id, k: u64) -> bool {
+    let shape = cx.shape(class);
+    let [m, n] = shape.dims[..] else { return false };
+    let operand = cx.vocabulary.product_sizes.iter().filter(|p| p.form.lhs == p.form.rhs).any(|p| {
+        let from = cx.vocabulary.converted_to(p.form.lhs);
+        let taken = if from.is_empty() { p.form.lhs == shape.elem } else { from.contains(&shape.elem) };
+        taken && p.m.min <= m && p.k.min <= k && p.n.min <= n
+    });
+    let moved = |n: &TensorNode| is_movement(n.op()) || matches!(n.op(), OpKind::Concatenate { .. });
+    let computed = || cx.nodes(class).iter().any(|n| !moved(n));
+    has_dot(cx.vocabulary) && cx.may_distribute(shape.elem) && (operand || computed())
 }
 
 /// The range of an integer type of at most 32 bits.
