@@ -7,9 +7,10 @@ use crate::hex::expand::{Expanded, expand};
 use crate::hex::printer::print_expr;
 use crate::hex::run::{Machine, Outcome, run};
 use crate::hex::source::{HexError, Source, Span};
-use crate::hex::syntax::{Case, Expr, ExprKind, Stmt, StmtKind, Sym, visit_expr};
+use crate::hex::syntax::{Case, Expr, ExprKind, Relation, Stmt, StmtKind, Sym, visit_expr};
 use crate::hex::{check, parse_with};
 use crate::product::{apart, weave, written};
+use crate::relate::infer;
 use crate::solver::Solver;
 use crate::verify::{Unsupported, generate};
 use std::collections::HashSet;
@@ -67,6 +68,8 @@ pub struct Report {
     pub rests_on: Vec<String>,
     /// Rewrites that aligned the tensor program, where the case left that to the search.
     pub steps: Vec<String>,
+    /// Lines of the movements that relations were read off.
+    pub inferred: Vec<String>,
     /// Parameters that stayed symbolic.
     pub symbolic: Vec<String>,
     pub cut: Vec<String>,
@@ -156,6 +159,7 @@ pub fn verify(
         proofs: Vec::new(),
         rests_on: rests_on(&expanded, source),
         steps,
+        inferred: Vec::new(),
         symbolic: expanded
             .symbolic
             .iter()
@@ -197,23 +201,24 @@ fn judge(
                 .to_owned(),
         });
     };
-    let product = weave(&case.hardware, &case.aligned);
-    let mut of_ir = HashSet::new();
-    written(&weave(&[], &case.aligned), &mut of_ir);
-    let generated = match generate(case, &product, &of_ir) {
-        Ok(generated) => generated,
-        Err(Unsupported { span, reason }) => {
-            return refutation.unwrap_or_else(|| Judgement::Unknown {
-                reason: format!("{reason} ({})", source.line(span)),
-            });
+    // Inputs that stay, then inputs that are overwritten: what is proved with either is proved.
+    let attempts: Vec<Vec<Relation>> =
+        if case.infer { vec![infer(case, false), infer(case, true)] } else { vec![Vec::new()] };
+    let mut beyond = None;
+    for inferred in attempts {
+        let mut case = case.clone();
+        report.inferred = inferred.iter().map(|relation| source.line(relation.span)).collect();
+        case.relations.extend(inferred);
+        beyond = prove(&case, source, solver, options, refutation.is_none(), report).err();
+        if beyond.is_none() && report.proofs.iter().all(|proof| proof.answer == Answer::Holds) {
+            break;
         }
-    };
-    report.cut = generated.cut.clone();
-    (report.bulk, report.unrolled) = (generated.bulk, generated.unrolled);
-    // What a run refutes needs no second look.
-    report.proofs = discharge(case, generated, source, solver, options, refutation.is_none());
+    }
     if let Some(refutation) = refutation {
         return refutation;
+    }
+    if let Some(Unsupported { span, reason }) = beyond {
+        return Judgement::Unknown { reason: format!("{reason} ({})", source.line(span)) };
     }
     let failed: Vec<&Proof> = report.proofs.iter().filter(|proof| proof.answer != Answer::Holds).collect();
     match failed.first() {
@@ -232,6 +237,26 @@ fn judge(
             Judgement::Unknown { reason: format!("{kind}: {}{more}", first.name) }
         }
     }
+}
+
+/// Makes the conditions of a case and asks the solver.
+fn prove(
+    case: &Expanded,
+    source: &Source,
+    solver: &Solver,
+    options: &Options,
+    thorough: bool,
+    report: &mut Report,
+) -> Result<(), Unsupported> {
+    let product = weave(&case.hardware, &case.aligned);
+    let mut of_ir = HashSet::new();
+    written(&weave(&[], &case.aligned), &mut of_ir);
+    let generated = generate(case, &product, &of_ir)?;
+    report.cut.clone_from(&generated.cut);
+    (report.bulk, report.unrolled) = (generated.bulk, generated.unrolled);
+    // What a run refutes needs no second look.
+    report.proofs = discharge(case, generated, source, solver, options, thorough);
+    Ok(())
 }
 
 /// Runs both programs from the same random first states and compares what the case asks for: first on hashes, where every
@@ -404,6 +429,9 @@ impl fmt::Display for Report {
             for line in &proof.lines {
                 writeln!(f, "    {line}")?;
             }
+        }
+        for line in &self.inferred {
+            writeln!(f, "  related by {line}")?;
         }
         if !self.steps.is_empty() {
             writeln!(f, "  aligned by {} steps: {}", self.steps.len(), self.steps.join("; "))?;

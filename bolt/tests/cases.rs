@@ -351,6 +351,39 @@ fn pooling_is_aligned_by_the_search() {
 }
 
 #[test]
+fn relations_are_read_off_the_data_movement() {
+    let solver = solver();
+    let inferred = |name: &str, edits: &[Edit<'_>], keep: &dyn Fn(usize) -> bool| {
+        let (mut case, source) = load(name, edits);
+        let mut index = 0;
+        case.relations.retain(|_| {
+            index += 1;
+            keep(index - 1)
+        });
+        case.infer = true;
+        let settings = small(name).iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let options = act_bolt::Options { settings, ..act_bolt::Options::default() };
+        verify(&case, &source, Some(&solver), &options).unwrap()
+    };
+    // Nothing is given for pooling: neither alignment nor relations.
+    for case in ["pooling_max.hex", "pooling_mean.hex"] {
+        let report = inferred(case, &[], &|_| false);
+        assert_eq!(report.judgement, Judgement::Proved, "{report}");
+        assert_eq!(report.inferred.len(), 2, "{report}");
+    }
+    // The linear layer's last two relations are about state between the movements.
+    let report = inferred("linear_256.hex", &[], &|index| index >= 3);
+    assert_eq!(report.judgement, Judgement::Proved, "{report}");
+    let report = inferred("linear_256.hex", &[], &|index| index == 3);
+    assert!(matches!(report.judgement, Judgement::Unknown { .. }), "{report}");
+    // What is read off a wrong movement proves nothing.
+    for (what, case, edit, _) in FAULTS.iter().filter(|fault| fault.3.is_empty()) {
+        let report = inferred(case, &[*edit], &|_| false);
+        assert!(matches!(report.judgement, Judgement::Refuted(_)), "{what}: {report}");
+    }
+}
+
+#[test]
 fn without_a_solver_nothing_is_proved_but_faults_are_found() {
     let report = judge("pooling_max.hex", &[], &[], None);
     let Judgement::Unknown { reason } = &report.judgement else { panic!("{report}") };

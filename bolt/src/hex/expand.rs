@@ -34,6 +34,8 @@ pub struct Expanded {
     /// Driver code with every command's body in its place.
     pub hardware: Vec<Stmt>,
     pub relations: Vec<Relation>,
+    /// Whether further relations are read off the data movement.
+    pub infer: bool,
     pub invariants: Vec<Invariant>,
     pub posts: Vec<Post>,
 }
@@ -130,6 +132,7 @@ pub fn expand(case: &Case, settings: &[(&str, i64)]) -> Result<Expanded, HexErro
         functions: case.functions.iter().map(|function| expander.function(function)).collect(),
         symbolic,
         align: aligned.is_none(),
+        infer: case.infer,
         requires,
         decls,
         aligned: aligned.map_or_else(|| Ok(ir.clone()), |side| expander.body(&side.body))?,

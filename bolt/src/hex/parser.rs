@@ -86,6 +86,7 @@ const RESERVED: &[&str] = &[
     "used",
     "at",
     "ensure",
+    "infer",
     "reads",
     "commutative",
 ];
@@ -375,6 +376,10 @@ impl Parser {
             self.mark(":")?;
             let formula = self.expr()?;
             case.invariants.push(Invariant { at, formula, span: start.to(self.previous()) });
+            return Ok(());
+        }
+        if self.take_word("infer") {
+            case.infer = true;
             return Ok(());
         }
         let ensure = self.take_word("ensure");

@@ -380,12 +380,16 @@ impl Printer<'_> {
     }
 
     fn relate(&mut self, case: &Case) {
-        if case.relations.is_empty() && case.invariants.is_empty() && case.posts.is_empty() {
+        if !case.infer && case.relations.is_empty() && case.invariants.is_empty() && case.posts.is_empty() {
             return;
         }
         self.line();
         self.out.push_str("relate {");
         self.depth += 1;
+        if case.infer {
+            self.line();
+            self.out.push_str("infer");
+        }
         for relation in &case.relations {
             self.line();
             self.expr(&relation.left, 5);

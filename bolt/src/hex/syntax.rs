@@ -293,6 +293,8 @@ pub struct Case {
     /// Driver code.
     pub mapping: Block,
     pub relations: Vec<Relation>,
+    /// Whether further relations are read off the data movement.
+    pub infer: bool,
     pub invariants: Vec<Invariant>,
     pub posts: Vec<Post>,
 }

@@ -1,0 +1,242 @@
+//! Relate: relations read off the data movement, where a case asks for that. A store of an input says where the input lies;
+//! a load of an output says where the output lies; the loops of the aligned program say when it is made or used up. What is
+//! inferred is claimed like anything else, so a wrong guess proves nothing.
+
+use crate::hex::expand::{Expanded, constant};
+use crate::hex::source::Span;
+use crate::hex::syntax::*;
+use std::collections::HashMap;
+
+/// A copy of one place to another, in its loops.
+struct Movement {
+    to: (Sym, Vec<Expr>),
+    from: (Sym, Vec<Expr>),
+    vars: Vec<(Sym, Expr, Expr)>,
+    span: Span,
+}
+
+/// Relations that the data movement suggests. With `used`, inputs are taken to be overwritten once they have been read.
+#[must_use]
+pub fn infer(case: &Expanded, used: bool) -> Vec<Relation> {
+    let mut movements = Vec::new();
+    let params: Vec<Sym> = case.symbolic.iter().map(|param| param.name).collect();
+    gather(&case.hardware, &params, &mut Vec::new(), &mut movements);
+    let mut maps = Vec::new();
+    parallel(&case.hardware, &mut maps);
+    let mut relations = Vec::new();
+    let known = |left: Sym, right: Sym| {
+        case.relations
+            .iter()
+            .any(|relation| root(&relation.left) == Some(left) && root(&relation.right) == Some(right))
+    };
+    for movement in &movements {
+        let role = |name: Sym| case.decl(name).map(|decl| decl.role);
+        let place = |(name, indices): &(Sym, Vec<Expr>)| Expr {
+            kind: ExprKind::Access(*name, indices.clone()),
+            span: movement.span,
+        };
+        let relation = |left: Expr, right: Expr, made: Position, used: Position| Relation {
+            left,
+            right,
+            vars: movement.vars.clone(),
+            made,
+            used,
+            at: Vec::new(),
+            span: movement.span,
+        };
+        if role(movement.from.0) == Some(Role::Input) && !known(movement.to.0, movement.from.0) {
+            let position = if used { position(&case.aligned, &movement.from, false, &maps) } else { None };
+            let place_to = place(&movement.to);
+            relations.push(relation(
+                place_to,
+                place(&movement.from),
+                Vec::new(),
+                position.unwrap_or_default(),
+            ));
+        }
+        if let Some(tensor) = ensured(case, movement.to.0)
+            && !known(movement.from.0, tensor)
+        {
+            let output = (tensor, movement.to.1.clone());
+            if let Some(made) = position(&case.aligned, &output, true, &maps) {
+                relations.push(relation(place(&movement.from), place(&output), made, Vec::new()));
+            }
+        }
+    }
+    relations
+}
+
+fn root(expr: &Expr) -> Option<Sym> {
+    match expr.kind {
+        ExprKind::Access(name, _) | ExprKind::Name(name) => Some(name),
+        _ => None,
+    }
+}
+
+/// The tensor that an output of the hardware must equal, at the same indices.
+fn ensured(case: &Expanded, output: Sym) -> Option<Sym> {
+    case.posts.iter().find_map(|post| match (&post.left.kind, &post.right.kind) {
+        (ExprKind::Access(left, a), ExprKind::Access(right, b))
+            if *left == output && a.iter().zip(b).all(|(a, b)| a.kind == b.kind) =>
+        {
+            Some(*right)
+        }
+        _ => None,
+    })
+}
+
+/// Copies whose indices are made of counters alone.
+fn gather(body: &[Stmt], params: &[Sym], around: &mut Vec<(Sym, Expr, Expr)>, found: &mut Vec<Movement>) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Loop(inner) => {
+                around.push((inner.counter, inner.lo.clone(), inner.hi.clone()));
+                gather(&inner.body, params, around, found);
+                around.pop();
+            }
+            StmtKind::Assign(name, indices, Expr { kind: ExprKind::Access(from, from_indices), .. }) => {
+                let mut plain = true;
+                for index in indices.iter().chain(from_indices) {
+                    visit_expr(index, &mut |expr| {
+                        plain &= match &expr.kind {
+                            ExprKind::Name(name) => {
+                                params.contains(name) || around.iter().any(|(counter, _, _)| counter == name)
+                            }
+                            ExprKind::Access(..) => false,
+                            _ => true,
+                        };
+                    });
+                }
+                if plain && !indices.is_empty() {
+                    found.push(Movement {
+                        to: (*name, indices.clone()),
+                        from: (*from, from_indices.clone()),
+                        vars: around.clone(),
+                        span: stmt.span,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Labels of the hardware's maps: these are one write each, and no position.
+fn parallel(body: &[Stmt], found: &mut Vec<Sym>) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Loop(inner) => {
+                if inner.kind == LoopKind::Parallel {
+                    found.extend(inner.label);
+                }
+                parallel(&inner.body, found);
+            }
+            StmtKind::If(_, then, other) => {
+                parallel(then, found);
+                parallel(other, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// In which iterations of labelled loops the aligned program writes (or reads) a place.
+fn position(body: &[Stmt], place: &(Sym, Vec<Expr>), written: bool, maps: &[Sym]) -> Option<Position> {
+    fn walk(
+        body: &[Stmt],
+        place: &(Sym, Vec<Expr>),
+        written: bool,
+        maps: &[Sym],
+        around: &mut Vec<(Sym, Option<Sym>, i64)>,
+    ) -> Option<Position> {
+        for stmt in body {
+            let mut accesses = Vec::new();
+            let mut see = |expr: &Expr| {
+                if let ExprKind::Access(name, indices) = &expr.kind
+                    && *name == place.0
+                {
+                    accesses.push(indices.clone());
+                }
+            };
+            match &stmt.kind {
+                StmtKind::Loop(inner) => {
+                    around.push((inner.counter, inner.label, constant(&inner.hi).unwrap_or(0)));
+                    let found = walk(&inner.body, place, written, maps, around);
+                    around.pop();
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+                StmtKind::Assign(name, indices, _) if written && *name == place.0 => {
+                    accesses.push(indices.clone());
+                }
+                StmtKind::Assign(_, _, value) | StmtKind::Let(_, value) if !written => {
+                    visit_expr(value, &mut see);
+                }
+                _ => {}
+            }
+            for indices in accesses {
+                let mut values = HashMap::new();
+                for (pattern, wanted) in indices.iter().zip(&place.1) {
+                    invert(pattern, wanted, around, &mut values);
+                }
+                let labelled =
+                    around.iter().filter_map(|(counter, label, _)| Some((values.get(counter), (*label)?)));
+                let labelled = labelled.take_while(|(_, label)| !maps.contains(label));
+                let found: Position =
+                    labelled.map_while(|(value, label)| Some((value?.clone(), label))).collect();
+                if !found.is_empty() {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+    walk(body, place, written, maps, &mut Vec::new())
+}
+
+/// Values of counters for which an index is what is wanted: the index is taken apart as multiples and digits.
+fn invert(
+    pattern: &Expr,
+    wanted: &Expr,
+    around: &[(Sym, Option<Sym>, i64)],
+    values: &mut HashMap<Sym, Expr>,
+) {
+    let span = wanted.span;
+    let binary = |operator, a: Expr, b: Expr| Expr {
+        kind: ExprKind::Binary(operator, Box::new(a), Box::new(b)),
+        span,
+    };
+    match (&pattern.kind, &wanted.kind) {
+        (ExprKind::Name(name), _) => {
+            values.entry(*name).or_insert_with(|| wanted.clone());
+        }
+        (ExprKind::Binary(Binary::Add, a, b), ExprKind::Binary(Binary::Add, c, d)) => {
+            invert(a, c, around, values);
+            invert(b, d, around, values);
+        }
+        (ExprKind::Binary(Binary::Mul, a, b), ExprKind::Binary(Binary::Mul, c, d)) if b.kind == d.kind => {
+            invert(a, c, around, values);
+        }
+        (ExprKind::Binary(Binary::Mul, a, b), _) => {
+            let (factor, inner) = if constant(a).is_some() { (a, b) } else { (b, a) };
+            if constant(factor).is_some() {
+                invert(inner, &binary(Binary::Div, wanted.clone(), (**factor).clone()), around, values);
+            }
+        }
+        // `a * k + b` with b below k: quotient and remainder.
+        (ExprKind::Binary(Binary::Add, a, b), _) => {
+            if let ExprKind::Binary(Binary::Mul, _, factor) = &a.kind
+                && let Some(size) = constant(factor)
+            {
+                invert(a, wanted, around, values);
+                if let ExprKind::Name(name) = b.kind
+                    && around.iter().any(|(counter, _, hi)| *counter == name && *hi <= size)
+                {
+                    invert(b, &binary(Binary::Mod, wanted.clone(), (**factor).clone()), around, values);
+                }
+            }
+        }
+        _ => {}
+    }
+}
