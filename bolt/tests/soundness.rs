@@ -7,9 +7,13 @@ use act_bolt::{Judgement, Options, Report, case::verify};
 
 /// A case of one copy loop: `Y[i] := f(X[i])` for i in 0..N, against hardware code and relations.
 fn judge(hardware: &str, relations: &str) -> Report {
+    judge_of(8, hardware, relations)
+}
+
+fn judge_of(length: i64, hardware: &str, relations: &str) -> Report {
     let text = format!(
         "case small
-         param N = 8
+         param N = {length}
          type u8 = unsigned 8
          fun f(a: u8): u8 = a + 1 reads a
          ir {{
@@ -129,4 +133,15 @@ fn a_shared_bound_does_not_hide_a_wrong_exit() {
 fn places_outside_of_buffers_are_not_proved() {
     let beyond = "for i in 0..N @STEP { R[i] := f(X[i]) M[i + 3] := X[i] }";
     is(&judge(beyond, &format!("{MADE} {ENSURE}")), "refuted");
+}
+
+#[test]
+fn what_holds_for_want_of_a_state_is_no_proof() {
+    // The loop never runs, so its body's conditions hold of nothing.
+    let report = judge_of(0, "for i in 0..N @STEP { R[i] := X[i] }", &format!("{MADE} {ENSURE}"));
+    is(&report, "unknown");
+    assert!(
+        report.proofs.iter().any(|proof| proof.answer == act_bolt::discharge::Answer::Vacuous),
+        "{report}"
+    );
 }
