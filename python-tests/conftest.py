@@ -23,6 +23,8 @@ def python(
     The test's own JAX and ACT variables are not passed on.
     """
     env = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "ACT_", "XLA_"))}
+    # Nothing of a test is kept for the next one, or in the user's own cache.
+    env["ACT_CACHE_DIR"] = "off"
     env |= environment
     # Quiet: XLA's log lines would drown the output that tests read.
     env.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -41,3 +41,14 @@ def test_unknown_targets_are_refused() -> None:
     process = python(BENCH, "--target", "gemini")
     assert process.returncode == 2
     assert "no program for gemini; there are" in process.stderr
+
+
+def test_overhead_is_measured_on_three_platforms() -> None:
+    bench = HERE / "benches" / "overhead.py"
+    process = python(bench, "--rounds", "1", "--target", "gemmini", "--json")
+    assert process.returncode == 0, process.stderr
+    medians = json.loads(process.stdout)
+    assert list(medians) == ["small call", "program", "compile"]
+    for of_kind in medians.values():
+        assert list(of_kind) == ["act", "xla", "cpu"]
+        assert all(seconds > 0 for seconds in of_kind.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,74 @@ print(jnp.arange(3).sum())
 """
     process = python("-c", code, platforms="act")
     assert process.stdout == "True\nTrue\n3\n", process.stderr
+
+
+FULL_DISK = """
+import resource, sys
+import act_pjrt, jax, jax.numpy as jnp
+product = jax.jit(lambda a: jax.lax.dot(a, a, preferred_element_type=jnp.int32))
+jax.devices()
+# From here on every write to a file fails, as on a full disk.
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+print(product(jnp.ones((16, 16), jnp.int8))[3, 4], act_pjrt.regions()[-1]["where"], flush=True)
+"""
+
+
+def test_a_full_disk_costs_the_dump_and_no_more(tmp_path: Path) -> None:
+    process = subprocess.run(
+        ["bash", "-c", '"$@" | cat', "bash", sys.executable, "-c", FULL_DISK],
+        env=os.environ
+        | {
+            "JAX_PLATFORMS": "act",
+            "ACT_TARGET": "gemmini",
+            "ACT_DUMP": "1",
+            "ACT_DUMP_DIR": str(tmp_path / "dump"),
+            "ACT_CACHE_DIR": str(tmp_path / "cache"),
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        },
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert process.stdout == "16 device\n", process.stderr
+    # Said once, with what to do about it.
+    assert process.stderr.count("set ACT_DUMP_DIR to a folder that can be written") == 1
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and file.stat().st_size]
+
+
+SURFACE = """
+import jax, jax.numpy as jnp
+from jax.experimental import serialize_executable
+
+def said(call):
+    try:
+        call()
+    except Exception as error:
+        return str(error).splitlines()[0]
+
+twice = jax.jit(lambda a, b: (a + 1, b + 1), donate_argnums=(0, 1))
+once = jax.jit(lambda a: a + 1, donate_argnums=0)
+x = jnp.ones(4)
+once(x)
+print(said(lambda: once(x)))
+y = jnp.ones(4)
+print(said(lambda: twice(y, y)))
+unknown = jax.jit(lambda x: jax.ffi.ffi_call("nowhere", jax.ShapeDtypeStruct((4,), jnp.float32))(x))
+print(said(lambda: unknown(y)))
+print(said(lambda: jnp.zeros(1 << 44).block_until_ready()))
+with jax.debug_nans(True):
+    print(said(lambda: jnp.log(-jnp.ones(3))))
+with jax.transfer_guard("disallow"):
+    print(said(lambda: jnp.ones(3) + [1.0]))
+print(jnp.arange(3) + 1)
+"""
+
+
+def test_faults_of_programs_are_those_of_cpu() -> None:
+    """Donated twice, unknown custom calls, too little memory, not a number: the same exceptions."""
+    act, cpu = (python("-c", SURFACE, platforms=platform) for platform in ("act", "cpu"))
+    assert act.returncode == 0, act.stderr
+    assert act.stdout.replace("ActDevice", "CpuDevice") == cpu.stdout
+    assert "deleted or donated" in act.stdout
+    assert "No FFI handler registered for nowhere" in act.stdout
+    assert act.stdout.endswith("[1 2 3]\n")

@@ -61,6 +61,8 @@ c_struct! {
 
 /// Values of [`ExtensionBase::type`](ExtensionBase).
 pub mod extension_type {
+    /// The plugin's profiler.
+    pub const PROFILER: i32 = 1;
     /// Memory layouts of buffers and of compiled programs' operands and results.
     pub const LAYOUTS: i32 = 4;
     /// Registration of typed-FFI handlers.

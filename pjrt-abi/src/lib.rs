@@ -13,6 +13,7 @@ pub mod ffi;
 pub mod ffi_extension;
 pub mod layout;
 mod loader;
+pub mod profiler_extension;
 mod slot;
 pub mod xla_transform;
 

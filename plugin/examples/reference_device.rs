@@ -42,6 +42,7 @@ impl Offload for Reference {
             changed: !done.regions.is_empty(),
             regions: done.json(),
             kernels: compiler.kernels.into_inner().unwrap_or_default().into_iter().collect(),
+            ..OffloadReport::default()
         }
     }
 

@@ -9,7 +9,9 @@ use pjrt_abi::{API_MAJOR, API_MINOR, Api, ApiVersion, RawFunction, Slot};
 
 use crate::hook::{Hook, forward, hooked};
 use crate::inner::Inner;
-use crate::{client, compile, device, error, executable, extensions, loaded_executable, topology};
+use crate::{
+    client, compile, cost_analysis, device, error, executable, extensions, loaded_executable, topology,
+};
 
 /// The table's address, shared by all threads.
 struct Table(*mut Api);
@@ -31,7 +33,7 @@ pub(crate) fn publish_extensions(inner: &Inner) {
     let chain = extensions::offered_chain(&inner.api);
     let table = table().cast_mut();
     // SAFETY: the field is a pointer, aligned, and lives for the rest of the process. A framework reads it
-    // after a call that loaded the library has returned, or sees the old null, which is as valid.
+    // after a call that loaded the library has returned, or sees the old chain, which is as valid.
     let field = unsafe { AtomicPtr::from_ptr(&raw mut (*table).extension_start) };
     field.store(chain, Ordering::Release);
 }
@@ -60,7 +62,7 @@ fn new_table() -> Api {
 
     hook::<executable::Destroy>(&mut slots);
     hook::<executable::Fingerprint>(&mut slots);
-    hook::<executable::CostAnalysis>(&mut slots);
+    hook::<cost_analysis::GetCostAnalysis>(&mut slots);
     hook::<executable::Serialize>(&mut slots);
     hook::<executable::DeserializeAndLoad>(&mut slots);
 
@@ -71,7 +73,7 @@ fn new_table() -> Api {
 
     Api {
         struct_size: size_of::<Api>(),
-        extension_start: std::ptr::null_mut(),
+        extension_start: extensions::own_chain(),
         version: ApiVersion {
             struct_size: ApiVersion::STRUCT_SIZE,
             major_version: API_MAJOR,

@@ -24,6 +24,8 @@ pub struct CompileContext {
     pub kernels: BTreeMap<String, Arc<RegisteredKernel>>,
     /// The module's name, once it has been seen.
     pub module: String,
+    /// What the program costs, where regions of it were moved to the device: what is left of it does not tell.
+    pub costs: Option<BTreeMap<String, f64>>,
 }
 
 thread_local! {
@@ -36,7 +38,7 @@ struct UnderWay;
 
 impl UnderWay {
     fn begin(client: Arc<ClientState>) -> UnderWay {
-        let context = CompileContext { client, kernels: BTreeMap::new(), module: String::new() };
+        let context = CompileContext { client, kernels: BTreeMap::new(), module: String::new(), costs: None };
         UNDER_WAY.with_borrow_mut(|under_way| under_way.push(context));
         UnderWay
     }
@@ -70,9 +72,10 @@ fn compile(
 ) -> Result<Arc<ExecutableState>, Failure> {
     let under_way = UnderWay::begin(Arc::clone(&client));
     forward()?;
-    let (kernels, module) =
-        under_way.end().map(|context| (context.kernels, context.module)).unwrap_or_default();
-    Ok(Arc::new(ExecutableState::new(client, kernels, &module)))
+    let Some(CompileContext { kernels, module, costs, .. }) = under_way.end() else {
+        return Err(Failure::internal("act: the compilation's context is gone"));
+    };
+    Ok(Arc::new(ExecutableState::new(client, kernels, module, costs)))
 }
 
 /// The bytes of a program.

@@ -1,8 +1,8 @@
 //! A serialized executable of ours: XLA's bytes, the kernels that the program calls, and what it takes to
 //! refuse damaged or foreign bytes. It knows nothing of what is inside either.
 //!
-//! Form: magic, format version, then `origin`, `inner`, number of kernels, and key and program of each, all
-//! lengths as 64-bit little-endian integers; last the SHA-256 of all before it.
+//! Form: magic, format version, then `origin`, `module`, `costs` as JSON, `inner`, and key and program of each kernel,
+//! all lengths as 64-bit little-endian integers; last the SHA-256 of all before it.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,18 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"ACT-PJRT";
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 const DIGEST_SIZE: usize = 32;
 
 /// The parts of a serialized executable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Envelope {
     /// The build, the target and the settings that it was compiled with.
     pub(crate) origin: String,
+    /// The module's name.
+    pub(crate) module: String,
+    /// What the program costs, as far as the inner library's bytes do not tell.
+    pub(crate) costs: BTreeMap<String, f64>,
     /// The inner library's bytes.
     pub(crate) inner: Vec<u8>,
     /// The kernels that it calls: key and program.
@@ -46,6 +50,9 @@ impl Envelope {
             bytes.extend(part);
         };
         part(self.origin.as_bytes());
+        part(self.module.as_bytes());
+        // A map of finite numbers always serializes; empty bytes would be refused when read.
+        part(&serde_json::to_vec(&self.costs).unwrap_or_default());
         part(&self.inner);
         for (key, program) in &self.kernels {
             part(key.as_bytes());
@@ -78,13 +85,15 @@ impl Envelope {
         if theirs != origin {
             return Err(EnvelopeError::OtherOrigin { theirs, ours: origin.to_owned() });
         }
+        let module = take_text(&mut rest)?;
+        let costs = serde_json::from_slice(take_part(&mut rest)?).map_err(|_| EnvelopeError::Damaged)?;
         let inner = take_part(&mut rest)?.to_vec();
         let mut kernels = BTreeMap::new();
         while !rest.is_empty() {
             let key = take_text(&mut rest)?;
             kernels.insert(key, take_part(&mut rest)?.to_vec());
         }
-        Ok(Envelope { origin: theirs, inner, kernels })
+        Ok(Envelope { origin: theirs, module, costs, inner, kernels })
     }
 }
 
@@ -112,6 +121,8 @@ mod tests {
     fn example() -> Envelope {
         Envelope {
             origin: "here".to_owned(),
+            module: "jit_f".to_owned(),
+            costs: BTreeMap::from([("flops".to_owned(), 12.5)]),
             inner: vec![1, 2, 3],
             kernels: BTreeMap::from([("a".to_owned(), vec![4]), ("b".to_owned(), vec![])]),
         }

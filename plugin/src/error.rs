@@ -57,17 +57,6 @@ impl Failure {
         }
     }
 
-    /// Whether the inner library says that it does not offer the function.
-    pub(crate) fn is_unimplemented(&self) -> bool {
-        match self {
-            Failure::Own { code, .. } => *code == ErrorCode::Unimplemented,
-            Failure::Inner(error) => {
-                let code = inner::loaded().and_then(|inner| inner_code(&inner.api, *error));
-                code == Some(ErrorCode::Unimplemented as i32)
-            }
-        }
-    }
-
     /// The message; the failure is gone.
     pub(crate) fn into_message(self) -> String {
         match self {
@@ -92,15 +81,6 @@ static OWN_ERRORS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 /// The error at this address, if it is one of ours.
 fn own(error: *const Error) -> Option<*mut OwnError> {
     lock(&OWN_ERRORS).contains(&(error as usize)).then(|| error.cast_mut().cast())
-}
-
-/// The code of an error of the inner library.
-fn inner_code(api: &ApiRef, error: NonNull<Error>) -> Option<i32> {
-    let mut args = ErrorGetCodeArgs::new();
-    args.error = error.as_ptr();
-    // SAFETY: the error is a live one of that library; the struct is filled in.
-    let outcome = unsafe { api.call(&mut args) }?;
-    outcome.is_null().then_some(args.code)
 }
 
 /// The message of an error of the library behind `api`, which is destroyed; `None` for null, success.

@@ -1,5 +1,5 @@
-//! `PJRT_Executable_*`: the kernels that an executable owns, its fingerprint, its costs, and its way to
-//! bytes and back.
+//! `PJRT_Executable_*`: the kernels that an executable owns, its fingerprint, and its way to bytes and
+//! back.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -7,11 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use pjrt_abi::args::{
     ExecutableDeserializeAndLoadArgs, ExecutableDestroyArgs, ExecutableFingerprintArgs,
-    ExecutableGetCostAnalysisArgs, ExecutableSerializeArgs,
+    ExecutableSerializeArgs,
 };
 use pjrt_abi::{Executable, SerializedExecutable};
 
 use crate::client::{self, ClientState};
+use crate::cost_analysis::CostProperties;
 use crate::envelope::Envelope;
 use crate::error::Failure;
 use crate::hook::{Call, Hook};
@@ -29,6 +30,10 @@ pub(crate) struct ExecutableState {
     /// Its place in the records; `None` when it calls no kernel.
     pub(crate) number: Option<ExecutableNumber>,
     fingerprint: OnceLock<String>,
+    /// The module's name; empty where nothing asked for it.
+    module: String,
+    /// What the program costs, once known.
+    pub(crate) costs: OnceLock<CostProperties>,
     /// The bytes that it was loaded from. XLA writes out a loaded executable without its code.
     loaded_from: Option<Vec<u8>>,
 }
@@ -37,11 +42,21 @@ impl ExecutableState {
     pub(crate) fn new(
         client: Arc<ClientState>,
         kernels: BTreeMap<String, Arc<RegisteredKernel>>,
-        module: &str,
+        module: String,
+        costs: Option<BTreeMap<String, f64>>,
     ) -> ExecutableState {
         let number = (!kernels.is_empty())
-            .then(|| records::executable_made(module, kernels.keys().cloned().collect()));
-        ExecutableState { client, kernels, number, fingerprint: OnceLock::new(), loaded_from: None }
+            .then(|| records::executable_made(&module, kernels.keys().cloned().collect()));
+        let costs = costs.map(|costs| OnceLock::from(CostProperties::new(costs))).unwrap_or_default();
+        ExecutableState {
+            client,
+            kernels,
+            number,
+            fingerprint: OnceLock::new(),
+            module,
+            costs,
+            loaded_from: None,
+        }
     }
 
     /// The fingerprint that the inner library gives the program, extended by all that decides what it was
@@ -113,24 +128,6 @@ impl Hook for Fingerprint {
     }
 }
 
-/// `PJRT_Executable_GetCostAnalysis`: XLA's CPU backend has none; then nothing is known.
-pub(crate) struct CostAnalysis;
-
-impl Hook for CostAnalysis {
-    type Args = ExecutableGetCostAnalysisArgs;
-
-    fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
-        match call.forward() {
-            Err(failure) if failure.is_unimplemented() => {
-                tracing::debug!("no cost analysis: {}", failure.into_message());
-                (call.properties, call.num_properties) = (std::ptr::null(), 0);
-                Ok(())
-            }
-            outcome => outcome,
-        }
-    }
-}
-
 /// `PJRT_Executable_Serialize`: the inner library's bytes in our envelope.
 pub(crate) struct Serialize;
 
@@ -159,7 +156,19 @@ fn serialize(call: &mut Call<ExecutableSerializeArgs>, state: &ExecutableState) 
         unsafe { std::slice::from_raw_parts(call.serialized_bytes.cast::<u8>(), call.serialized_bytes_size) };
     let kernels =
         state.kernels.iter().map(|(key, kernel)| (key.clone(), kernel.kernel().serialize())).collect();
-    let envelope = Envelope { origin: state.client.fingerprint().to_owned(), inner: inner.to_vec(), kernels };
+    let envelope = Envelope {
+        origin: state.client.fingerprint().to_owned(),
+        module: state.module.clone(),
+        // What else could be told of it is in XLA's bytes.
+        costs: state
+            .costs
+            .get()
+            .filter(|_| state.number.is_some())
+            .map(CostProperties::to_map)
+            .unwrap_or_default(),
+        inner: inner.to_vec(),
+        kernels,
+    };
     if let Some(deleter) = call.serialized_executable_deleter {
         // SAFETY: called once, and the bytes are not used any more.
         unsafe { deleter(call.serialized_executable) };
@@ -195,7 +204,8 @@ impl Hook for DeserializeAndLoad {
         let outcome = call.forward();
         (call.serialized_executable, call.serialized_executable_size) = given;
         outcome?;
-        let mut state = ExecutableState::new(client, kernels, "");
+        let costs = (!kernels.is_empty()).then_some(envelope.costs);
+        let mut state = ExecutableState::new(client, kernels, envelope.module, costs);
         state.loaded_from = Some(bytes.to_vec());
         let state = Arc::new(state);
         loaded_executable::remember(call.loaded_executable, state);

@@ -1,8 +1,10 @@
 //! The extension chain that frameworks see: copies of those nodes of the inner library's chain that we mean
-//! to offer. What we do not know, or use ourselves, is left out.
+//! to offer, and our own. What we do not know, or use ourselves, is left out.
 
 use pjrt_abi::layout::CStruct;
 use pjrt_abi::{ApiRef, ExtensionBase, extension_type};
+
+use crate::profiler;
 
 /// Extensions handed on. Their functions take objects of the inner library, which frameworks hold too.
 const OFFERED: &[i32] = &[
@@ -12,7 +14,12 @@ const OFFERED: &[i32] = &[
     extension_type::SHARDINGS,
 ];
 
-/// A chain of the nodes of `inner` that are offered, in the same order; it lives as long as the process.
+/// The chain of what is there before the inner library is loaded: frameworks look for a profiler that early.
+pub(crate) fn own_chain() -> *mut ExtensionBase {
+    profiler::extension(std::ptr::null_mut())
+}
+
+/// Our own nodes and those of `inner` that are offered, in the same order; it lives as long as the process.
 pub(crate) fn offered_chain(inner: &ApiRef) -> *mut ExtensionBase {
     let nodes: Vec<*mut ExtensionBase> = inner
         .extensions()
@@ -22,7 +29,7 @@ pub(crate) fn offered_chain(inner: &ApiRef) -> *mut ExtensionBase {
             OFFERED.contains(&node.r#type) && node.struct_size >= ExtensionBase::STRUCT_SIZE
         })
         .collect();
-    nodes.into_iter().rev().fold(std::ptr::null_mut(), |next, node| {
+    let offered = nodes.into_iter().rev().fold(std::ptr::null_mut(), |next, node| {
         // SAFETY: the node says how many bytes it has, and it lives.
         let copy = unsafe {
             let size = (*node).struct_size;
@@ -34,5 +41,6 @@ pub(crate) fn offered_chain(inner: &ApiRef) -> *mut ExtensionBase {
         // SAFETY: just allocated, and at least as large as a node.
         unsafe { (*copy).next = next };
         copy
-    })
+    });
+    profiler::extension(offered)
 }

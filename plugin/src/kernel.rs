@@ -31,6 +31,16 @@ pub trait Kernel: Send + Sync {
 
     /// The kernel as bytes, for a serialized executable.
     fn serialize(&self) -> Vec<u8>;
+
+    /// What it stands for in the program that it was first compiled for, for messages and traces.
+    fn origin(&self) -> &str {
+        "an operator"
+    }
+
+    /// The name of the device that it runs on.
+    fn device(&self) -> &str {
+        "act"
+    }
 }
 
 /// A kernel that the handler can find as long as this lives.

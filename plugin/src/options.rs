@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pjrt_abi::{NamedValue, named_value_type};
 use thiserror::Error;
@@ -17,12 +18,19 @@ const OWN_OPTIONS: &[(&str, &str)] = &[
     ("numerics", "ACT_NUMERICS"),
     ("alloc", "ACT_ALLOC"),
     ("strict", "ACT_STRICT"),
+    ("cache_dir", "ACT_CACHE_DIR"),
+    ("compile_timeout", "ACT_COMPILE_TIMEOUT"),
     ("verify", "ACT_VERIFY"),
     ("xla_plugin", "ACT_XLA_PLUGIN"),
 ];
 
 /// Where dumps go unless said otherwise.
 const DEFAULT_DUMP_DIR: &str = "act_dump";
+
+/// The value of `ACT_CACHE_DIR` that says that nothing is kept.
+const NO_CACHE: &str = "off";
+/// The folder below the user's cache folder where kernels are kept unless said otherwise.
+const DEFAULT_CACHE: &str = "act-pjrt/kernels";
 
 /// How much floating-point algebra a compilation may use (`ACT_NUMERICS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +69,10 @@ pub struct Options {
     pub allocator: Allocator,
     /// Whether the simulator takes hazards for faults.
     pub strict: bool,
+    /// Where compiled kernels are kept from one process to the next; `None`: nowhere.
+    pub cache_dir: Option<PathBuf>,
+    /// The most time that the search for one kernel's code may take.
+    pub compile_timeout: Option<Duration>,
     /// Whether to prove every compiled kernel equal to what was asked for.
     pub verify: bool,
     /// The PJRT library to run on.
@@ -79,6 +91,14 @@ pub enum OptionError {
         value: String,
         /// The values that exist.
         known: &'static [&'static str],
+    },
+    /// The value is not a number of seconds.
+    #[error("{}: \"{value}\" is not a number of seconds, for instance 30 or 0.5", both_names(option))]
+    NoSeconds {
+        /// The option's name.
+        option: &'static str,
+        /// The value given.
+        value: String,
     },
     /// The value has a type that no option of ours has.
     #[error("option {option}: a string, an integer or a truth value is expected")]
@@ -136,7 +156,11 @@ impl CreateOptions {
                 texts.insert(own, value);
             }
         }
-        Ok(CreateOptions { own: Options::from_texts(&texts)?, forwarded })
+        let mut own = Options::from_texts(&texts)?;
+        if !texts.contains_key("cache_dir") {
+            own.cache_dir = default_cache_dir(&environment);
+        }
+        Ok(CreateOptions { own, forwarded })
     }
 
     /// Whether an option of the inner library is given.
@@ -168,10 +192,26 @@ impl Options {
             numerics: choice(given("numerics"), "numerics", NUMERICS_VALUES)?,
             allocator: choice(given("alloc"), "alloc", ALLOCATOR_VALUES)?,
             strict: flag("strict")?,
+            cache_dir: given("cache_dir").filter(|&folder| folder != NO_CACHE).map(PathBuf::from),
+            compile_timeout: given("compile_timeout")
+                .map(|text| seconds("compile_timeout", text))
+                .transpose()?,
             verify: flag("verify")?,
             xla_plugin: given("xla_plugin").map(PathBuf::from),
         })
     }
+}
+
+/// The user's cache folder, as the XDG base directory specification has it; `None` where there is no home either.
+fn default_cache_dir(environment: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named = |name| environment(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let caches = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+    Some(caches.join(DEFAULT_CACHE))
+}
+
+fn seconds(option: &'static str, text: &str) -> Result<Duration, OptionError> {
+    let parsed = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    parsed.ok_or_else(|| OptionError::NoSeconds { option, value: text.to_owned() })
 }
 
 /// The names of a setting's values, and the values.
@@ -288,6 +328,30 @@ mod tests {
     fn an_empty_option_undoes_the_environment() {
         let options = read(&[string_value("target", "")], &[("ACT_TARGET", "x")]).unwrap().own;
         assert_eq!(options.target, None);
+    }
+
+    #[test]
+    fn kernels_are_kept_in_the_cache_folder_of_the_user() {
+        let folder = |environment: &[(&str, &str)]| read(&[], environment).unwrap().own.cache_dir;
+        let home = ("HOME", "/home/u");
+        assert_eq!(folder(&[home]), Some(PathBuf::from("/home/u/.cache/act-pjrt/kernels")));
+        assert_eq!(
+            folder(&[home, ("XDG_CACHE_HOME", "/caches")]),
+            Some(PathBuf::from("/caches/act-pjrt/kernels"))
+        );
+        assert_eq!(folder(&[home, ("ACT_CACHE_DIR", "here")]), Some(PathBuf::from("here")));
+        assert_eq!(folder(&[home, ("ACT_CACHE_DIR", "off")]), None);
+        assert_eq!(folder(&[]), None);
+    }
+
+    #[test]
+    fn a_time_is_a_number_of_seconds() {
+        let timeout = |text| read(&[], &[("ACT_COMPILE_TIMEOUT", text)]).map(|o| o.own.compile_timeout);
+        assert_eq!(timeout("0.5"), Ok(Some(Duration::from_millis(500))));
+        for wrong in ["soon", "-1", "nan"] {
+            let error = timeout(wrong).unwrap_err().to_string();
+            assert!(error.contains("ACT_COMPILE_TIMEOUT") && error.contains(wrong), "{error}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use pjrt_abi::ffi::Handler;
 use serde_json::json;
 
 use crate::build_id::build_id;
+use crate::compiler::kernel_cache_counts;
 use crate::hook::panic_message;
 use crate::python_callback;
 use crate::{inner, records};
@@ -87,6 +88,12 @@ pub extern "C" fn act_last_run_json() -> *mut c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn act_executables_json() -> *mut c_char {
     text(|| Some(records::executables_json()))
+}
+
+/// What became of the requests to the cache of kernels on disk: a JSON object of counts.
+#[unsafe(no_mangle)]
+pub extern "C" fn act_kernel_cache_json() -> *mut c_char {
+    text(|| Some(kernel_cache_counts().to_string()))
 }
 
 /// The text behind a C string.

@@ -20,6 +20,9 @@ pub struct OffloadReport {
     pub regions: Vec<RegionRecord>,
     /// The kernels that the module now calls, by key. Equal keys mean equal kernels.
     pub kernels: Vec<(String, Box<dyn Kernel>)>,
+    /// What one run of all calls in the module costs on the device, each call counted once, by what is counted:
+    /// instructions, bytes, cycles.
+    pub costs: BTreeMap<String, f64>,
 }
 
 /// Moves regions of a program to an accelerator.

@@ -10,7 +10,7 @@ from typing import Any
 
 from act_pjrt import _library
 
-__all__ = ["executables", "is_act", "last_run", "library_path", "regions", "runs_of"]
+__all__ = ["executables", "is_act", "kernel_cache", "last_run", "library_path", "regions", "runs_of"]
 
 
 def library_path() -> str:
@@ -54,6 +54,16 @@ def executables() -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = _library.query("act_executables_json")
     return found
+
+
+def kernel_cache() -> dict[str, int]:
+    """What became of this process's requests to the cache of compiled kernels on disk (``ACT_CACHE_DIR``).
+
+    ``found``: regions that an earlier process has compiled, or found not to compile; ``missing``: those new
+    to the cache; ``damaged``: entries that were of no use and were compiled anew.
+    """
+    counts: dict[str, int] = _library.query("act_kernel_cache_json")
+    return counts
 
 
 def runs_of(compiled: Any) -> dict[str, Any] | None:

@@ -82,6 +82,7 @@ def load() -> ctypes.CDLL:
     library.act_regions_json.restype = ctypes.c_void_p
     library.act_last_run_json.restype = ctypes.c_void_p
     library.act_executables_json.restype = ctypes.c_void_p
+    library.act_kernel_cache_json.restype = ctypes.c_void_p
     library.act_taidl_check_block.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     library.act_taidl_check_block.restype = ctypes.c_void_p
     library.act_taidl_complete.argtypes = [ctypes.c_char_p, ctypes.c_char_p]

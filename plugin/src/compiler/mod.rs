@@ -3,11 +3,13 @@
 
 mod backend_kernel;
 mod dump;
+mod kernel_cache;
 mod key;
 mod summary;
 
 pub use backend_kernel::BackendKernels;
 pub use dump::{DumpError, Dumper};
+pub use kernel_cache::{KernelCache, kernel_cache_counts};
 pub(crate) use key::hexadecimal;
 pub use summary::{RegionSummary, counters_of};
 
@@ -20,19 +22,35 @@ use act_isa::{Isa, View};
 use act_stitch::region::{RegionCode, StitchError, stitch_region};
 use act_stitch::simulate::{Executable, LowerError, Options as SimulatorOptions};
 use act_stitch::stitched::{EmitError, StitchedModule, emit};
+use backend_kernel::BoundedSearch;
+use kernel_cache::Entry;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// A region that has code.
-pub struct CompiledRegion {
+/// A region that runs.
+pub struct RunnableRegion {
     pub key: String,
-    pub code: RegionCode,
     pub module: StitchedModule,
     pub executable: Executable,
     pub summary: RegionSummary,
+}
+
+/// A region that was compiled here, with the way to its code.
+pub struct CompiledRegion {
+    pub runnable: Arc<RunnableRegion>,
+    pub code: RegionCode,
     /// Seconds by phase. For people; nothing depends on them.
     pub phase_seconds: BTreeMap<&'static str, f64>,
+}
+
+impl Deref for CompiledRegion {
+    type Target = RunnableRegion;
+
+    fn deref(&self) -> &RunnableRegion {
+        &self.runnable
+    }
 }
 
 /// Why a region has none.
@@ -46,6 +64,9 @@ pub enum RegionError {
     Lower(Arc<LowerError>),
     #[error("a segment of more than 2^63 bytes")]
     TooLarge,
+    /// The reason is known from an earlier process.
+    #[error("{0}")]
+    Recorded(String),
 }
 
 /// Why there is no compiler for a target.
@@ -57,14 +78,18 @@ pub enum CompilerError {
     Generate { target: String, reason: GenerateError },
 }
 
-type Cached = Result<Arc<CompiledRegion>, RegionError>;
+type Cached = Result<Arc<RunnableRegion>, RegionError>;
 
 /// Compiles regions for one description under fixed options. Safe to share between threads.
 pub struct TargetCompiler {
     kernels: BackendKernels,
     simulator: SimulatorOptions,
     dumper: Option<Dumper>,
+    /// The most time that the search for one region's code may take.
+    timeout: Option<Duration>,
     cache: Mutex<BTreeMap<String, Cached>>,
+    /// What earlier processes know.
+    on_disk: Option<KernelCache>,
 }
 
 impl TargetCompiler {
@@ -93,7 +118,21 @@ impl TargetCompiler {
             .map_err(|reason| CompilerError::Generate { target: isa.name.clone(), reason })?;
         let kernels = BackendKernels { backend: Arc::new(backend), options, cost: Arc::new(SumOfCosts) };
         let simulator = SimulatorOptions::default();
-        Ok(TargetCompiler { kernels, simulator, dumper, cache: Mutex::new(BTreeMap::new()) })
+        let cache = Mutex::new(BTreeMap::new());
+        Ok(TargetCompiler { kernels, simulator, dumper, timeout: None, cache, on_disk: None })
+    }
+
+    /// Bounds the search for a region's code.
+    #[must_use]
+    pub fn timeout(self, timeout: Option<Duration>) -> TargetCompiler {
+        TargetCompiler { timeout, ..self }
+    }
+
+    /// Keeps what [`Self::runnable`] finds for other processes. With a dump nothing is taken from there: it shows
+    /// every step.
+    #[must_use]
+    pub fn on_disk(self, on_disk: Option<KernelCache>) -> TargetCompiler {
+        TargetCompiler { on_disk, ..self }
     }
 
     /// Whether hazards are faults where the code runs; they are not unless this says so.
@@ -136,36 +175,79 @@ impl TargetCompiler {
         }
     }
 
+    fn key(&self, graph: &Graph, operands: &[View], results: &[View]) -> String {
+        let options = &self.kernels.options;
+        let fingerprint = self.kernels.cost.fingerprint();
+        key::region_key(self.isa(), options, self.simulator.strict, &fingerprint, graph, operands, results)
+    }
+
     /// The region's code, compiled now or found under its key.
     ///
     /// # Errors
     /// Why the region must stay on the host.
-    pub fn compile(&self, graph: &Graph, operands: &[View], results: &[View]) -> Cached {
-        let options = &self.kernels.options;
-        let fingerprint = self.kernels.cost.fingerprint();
-        let key = key::region_key(
-            self.isa(),
-            options,
-            self.simulator.strict,
-            &fingerprint,
-            graph,
-            operands,
-            results,
-        );
+    pub fn runnable(&self, graph: &Graph, operands: &[View], results: &[View]) -> Cached {
+        let key = self.key(graph, operands, results);
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(done) = cache().get(&key) {
             return done.clone();
         }
-        // Compiled without the lock: two threads may do the same work, which is harmless; the first result stays.
-        let compiled = self.compile_anew(&key, graph, operands, results).map(Arc::new);
-        if let (Some(dumper), Ok(region)) = (&self.dumper, &compiled) {
-            dumper.region(self.isa(), graph, region);
+        // Found or compiled without the lock: two threads may do the same work, which is harmless; the first result
+        // stays.
+        let found = self.known_on_disk(&key).unwrap_or_else(|| {
+            let search = BoundedSearch::new(&self.kernels, self.timeout);
+            let compiled = self.compile_anew(&search, &key, graph, operands, results);
+            if let (Some(dumper), Ok(region)) = (&self.dumper, &compiled) {
+                dumper.region(self.isa(), graph, region);
+            }
+            let compiled = compiled.map(|region| region.runnable);
+            if let (Some(on_disk), false) = (&self.on_disk, search.passing()) {
+                on_disk.store(&key, &entry_of(&compiled));
+            }
+            compiled
+        });
+        cache().entry(key).or_insert(found).clone()
+    }
+
+    /// What an earlier process found out of a region.
+    fn known_on_disk(&self, key: &str) -> Option<Cached> {
+        let on_disk = self.on_disk.as_ref().filter(|_| self.dumper.is_none())?;
+        let (mlir, summary) = match on_disk.load(key)? {
+            Entry::Refused(reason) => return Some(Err(RegionError::Recorded(reason))),
+            Entry::Code { mlir, summary } => (mlir, summary),
+        };
+        let module = StitchedModule::parse(&mlir).ok();
+        let runnable = module.and_then(|module| {
+            let executable = Executable::compile_with(self.isa(), &module, self.simulator).ok()?;
+            Some(RunnableRegion { key: key.to_owned(), module, executable, summary })
+        });
+        if runnable.is_none() {
+            on_disk.damaged(key);
         }
-        cache().entry(key).or_insert(compiled).clone()
+        runnable.map(|runnable| Ok(Arc::new(runnable)))
+    }
+
+    /// Compiles a region, whether or not it was compiled before.
+    ///
+    /// # Errors
+    /// Why the region must stay on the host.
+    pub fn compile(
+        &self,
+        graph: &Graph,
+        operands: &[View],
+        results: &[View],
+    ) -> Result<CompiledRegion, RegionError> {
+        let search = BoundedSearch::new(&self.kernels, self.timeout);
+        let compiled =
+            self.compile_anew(&search, &self.key(graph, operands, results), graph, operands, results)?;
+        if let Some(dumper) = &self.dumper {
+            dumper.region(self.isa(), graph, &compiled);
+        }
+        Ok(compiled)
     }
 
     fn compile_anew(
         &self,
+        search: &BoundedSearch<'_>,
         key: &str,
         graph: &Graph,
         operands: &[View],
@@ -180,7 +262,7 @@ impl TargetCompiler {
             phase_seconds.insert(name, clock.elapsed().as_secs_f64());
             clock = Instant::now();
         };
-        let code = stitch_region(&self.kernels, graph, operands, results, (&operand_bytes, &result_bytes))?;
+        let code = stitch_region(search, graph, operands, results, (&operand_bytes, &result_bytes))?;
         phase("select_allocate_stitch");
         let module = emit(self.isa(), &code.program).map_err(|e| RegionError::Emit(Arc::new(e)))?;
         phase("emit");
@@ -188,7 +270,15 @@ impl TargetCompiler {
             .map_err(|e| RegionError::Lower(Arc::new(e)))?;
         phase("jit");
         let summary = RegionSummary::new(self.isa(), &code);
-        Ok(CompiledRegion { key: key.to_owned(), code, module, executable, summary, phase_seconds })
+        let runnable = Arc::new(RunnableRegion { key: key.to_owned(), module, executable, summary });
+        Ok(CompiledRegion { runnable, code, phase_seconds })
+    }
+}
+
+fn entry_of(outcome: &Cached) -> Entry {
+    match outcome {
+        Ok(region) => Entry::Code { mlir: region.module.text().to_owned(), summary: region.summary.clone() },
+        Err(reason) => Entry::Refused(reason.to_string()),
     }
 }
 

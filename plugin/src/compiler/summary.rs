@@ -2,11 +2,11 @@
 
 use act_isa::{Counters, Isa, Program};
 use act_stitch::region::{Packing, RegionCode};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The line that a dump and `act_pjrt.regions()` show for a region.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegionSummary {
     pub target: String,
     /// Tile sizes of the cut axes, in loop order, then those of the split contraction.
@@ -21,7 +21,7 @@ pub struct RegionSummary {
     /// Allocators that placed the kernels.
     pub allocators: Vec<String>,
     pub kernels: usize,
-    pub packing: &'static str,
+    pub packing: String,
 }
 
 impl RegionSummary {
@@ -46,7 +46,24 @@ impl RegionSummary {
                 Packing::Unnatural => "operands in an unnatural order",
                 Packing::All => "all operands and results",
                 Packing::Padded => "all operands and results, padded to whole tiles",
-            },
+            }
+            .to_owned(),
+        }
+    }
+}
+
+impl RegionSummary {
+    /// Adds what one execution costs to sums by name.
+    pub(crate) fn add_costs(&self, sums: &mut BTreeMap<String, f64>) {
+        let mut add = |name: String, value: u64| *sums.entry(name).or_default() += value as f64;
+        add("act kernels".to_owned(), 1);
+        add("act modelled cycles".to_owned(), self.modelled_cycles);
+        add("act host copy bytes".to_owned(), self.host_copy_bytes);
+        let moved = self.bytes_moved.values().flat_map(BTreeMap::values).sum();
+        add("act bytes moved".to_owned(), moved);
+        add("act instructions".to_owned(), self.instructions.values().sum());
+        for (instruction, &count) in &self.instructions {
+            add(format!("act instructions {instruction}"), count);
         }
     }
 }

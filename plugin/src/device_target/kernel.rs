@@ -1,6 +1,6 @@
 //! A compiled region as a kernel that the FFI handler runs, and as bytes in a serialized executable.
 
-use crate::compiler::CompiledRegion;
+use crate::compiler::RunnableRegion;
 use crate::kernel::{BufferRef, Kernel};
 use crate::records::RunRecord;
 use act_isa::{Counters, Isa};
@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// A kernel and what is needed to make it again.
 pub(super) struct DeviceKernel {
     code: Code,
-    mlir: String,
-    isa: String,
+    stored: Stored,
+    device: String,
 }
 
 enum Code {
     /// Shared with the compiler's cache.
-    Region(Arc<CompiledRegion>),
+    Region(Arc<RunnableRegion>),
     /// Loaded from bytes.
     Executable(Box<Executable>),
 }
@@ -30,12 +30,14 @@ struct Stored {
     isa: String,
     /// The stitched MLIR.
     mlir: String,
+    /// What it stands for in the program.
+    origin: String,
 }
 
 impl DeviceKernel {
-    pub(super) fn new(isa: &Isa, region: Arc<CompiledRegion>) -> DeviceKernel {
-        let mlir = region.module.text().to_owned();
-        DeviceKernel { code: Code::Region(region), mlir, isa: isa.print() }
+    pub(super) fn new(isa: &Isa, region: Arc<RunnableRegion>, origin: String) -> DeviceKernel {
+        let stored = Stored { isa: isa.print(), mlir: region.module.text().to_owned(), origin };
+        DeviceKernel { code: Code::Region(region), stored, device: isa.name.clone() }
     }
 
     /// # Errors
@@ -49,7 +51,7 @@ impl DeviceKernel {
         let module = StitchedModule::parse(&stored.mlir).map_err(|error| error.to_string())?;
         let executable =
             Executable::compile_with(isa, &module, options).map_err(|error| error.to_string())?;
-        Ok(DeviceKernel { code: Code::Executable(Box::new(executable)), mlir: stored.mlir, isa: stored.isa })
+        Ok(DeviceKernel { code: Code::Executable(Box::new(executable)), stored, device: isa.name.clone() })
     }
 
     fn executable(&self) -> &Executable {
@@ -86,9 +88,16 @@ impl Kernel for DeviceKernel {
     }
 
     fn serialize(&self) -> Vec<u8> {
-        let stored = Stored { isa: self.isa.clone(), mlir: self.mlir.clone() };
-        // Two strings always serialize; empty bytes would be refused when loaded.
-        serde_json::to_vec(&stored).unwrap_or_default()
+        // Strings always serialize; empty bytes would be refused when loaded.
+        serde_json::to_vec(&self.stored).unwrap_or_default()
+    }
+
+    fn origin(&self) -> &str {
+        &self.stored.origin
+    }
+
+    fn device(&self) -> &str {
+        &self.device
     }
 }
 

@@ -3,9 +3,9 @@
 mod kernel;
 
 use crate::compile::CompileContext;
-use crate::compiler::{CompiledRegion, CompilerError, DumpError, Dumper, TargetCompiler};
+use crate::compiler::{CompilerError, DumpError, Dumper, KernelCache, RunnableRegion, TargetCompiler};
 use crate::kernel::Kernel;
-use crate::offload::{self, CompileRefusal, Limits, RegionCompiler, RegionId};
+use crate::offload::{self, CompileRefusal, Limits, OffloadedRegion, RegionCompiler, RegionId};
 use crate::options::{self, Options as UserOptions};
 use crate::target::{Offload, OffloadReport, Target};
 use act_generator::{AllocatorChoice, FloatPolicy, Numerics, Options};
@@ -42,7 +42,10 @@ pub(crate) fn open(user: &UserOptions) -> Result<Option<Target>, OpenError> {
     };
     let options = Options { numerics: Numerics { float }, alloc, ..Options::default() };
     let dumper = user.dump_dir.as_ref().map(Dumper::new).transpose()?;
-    let compiler = TargetCompiler::new(name, options, dumper)?.strict(user.strict);
+    let compiler = TargetCompiler::new(name, options, dumper)?
+        .strict(user.strict)
+        .timeout(user.compile_timeout)
+        .on_disk(user.cache_dir.clone().map(KernelCache::new));
     Ok(Some(Target {
         name: compiler.isa().name.clone(),
         fingerprint: compiler.fingerprint(),
@@ -64,14 +67,21 @@ impl Offload for DeviceTarget {
             self.compiler.dump_line(&line.to_string());
         }
         let mut compiled = regions.compiled.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut costs = BTreeMap::new();
+        for taken in &done.regions {
+            if let Some(region) = compiled.get(&taken.compiled.key) {
+                region.summary.add_costs(&mut costs);
+            }
+        }
         // Regions that were compiled on the way but not taken are not needed.
         let kernels = done.regions.iter().filter_map(|taken| {
             let region = compiled.remove(&taken.compiled.key)?;
-            let kernel: Box<dyn Kernel> = Box::new(DeviceKernel::new(self.compiler.isa(), region));
+            let kernel = DeviceKernel::new(self.compiler.isa(), region, origin(taken));
+            let kernel: Box<dyn Kernel> = Box::new(kernel);
             Some((taken.compiled.key.clone(), kernel))
         });
         let kernels = kernels.collect();
-        OffloadReport { changed: !done.regions.is_empty(), regions: lines, kernels }
+        OffloadReport { changed: !done.regions.is_empty(), regions: lines, kernels, costs }
     }
 
     fn load_kernel(&self, _key: &str, bytes: &[u8]) -> Result<Box<dyn Kernel>, String> {
@@ -79,10 +89,21 @@ impl Offload for DeviceTarget {
     }
 }
 
+/// What a region stands for in the program: the name that JAX gave its product, and the line that it comes from.
+fn origin(region: &OffloadedRegion) -> String {
+    match &region.source {
+        Some(source) if !source.file.is_empty() => {
+            format!("{} ({}:{})", source.op_name, source.file, source.line)
+        }
+        Some(source) if !source.op_name.is_empty() => source.op_name.clone(),
+        _ => format!("a product in {}", region.computation),
+    }
+}
+
 /// Compiles the regions of one module and keeps what was compiled.
 struct Regions<'a> {
     compiler: &'a TargetCompiler,
-    compiled: Mutex<BTreeMap<String, Arc<CompiledRegion>>>,
+    compiled: Mutex<BTreeMap<String, Arc<RunnableRegion>>>,
 }
 
 impl RegionCompiler for Regions<'_> {
@@ -95,7 +116,7 @@ impl RegionCompiler for Regions<'_> {
     ) -> Result<offload::CompiledRegion, CompileRefusal> {
         let region = self
             .compiler
-            .compile(graph, operands, results)
+            .runnable(graph, operands, results)
             .map_err(|error| CompileRefusal { node: None, reason: error.to_string() })?;
         let key = region.key.clone();
         let summary = serde_json::to_value(&region.summary).unwrap_or_default();

@@ -40,6 +40,31 @@ pub(crate) struct Convolution {
     pub(crate) groups: u64,
 }
 
+impl Along {
+    /// The window of a convolution or of another operator that has one, dimension by dimension.
+    ///
+    /// # Errors
+    /// Malformed bytes.
+    pub(crate) fn read(instruction: &Instruction) -> Result<Vec<Along>, ProtoError> {
+        let window = instruction.message().message(field::WINDOW, "Window")?.unwrap_or_default();
+        window
+            .all_bytes(1)
+            .map(|bytes| {
+                let m = Message::parse(bytes, "WindowDimension")?;
+                Ok(Along {
+                    size: m.int(1),
+                    stride: m.int(2).max(1),
+                    low: m.int(3),
+                    high: m.int(4),
+                    dilation: m.int(5).max(1),
+                    spread: m.int(6).max(1),
+                    reversed: m.flag(7),
+                })
+            })
+            .collect()
+    }
+}
+
 const DIMENSIONS: &str = "ConvolutionDimensionNumbers";
 
 /// Numbers of HloInstructionProto's fields for groups (xla/service/hlo.proto).
@@ -72,23 +97,7 @@ fn parts(instruction: &Instruction) -> Result<Convolution, Why> {
         })
     };
     let (image, kernel, result) = (roles(7, 8, 11)?, roles(4, 3, 6)?, roles(9, 10, 12)?);
-    let window = message.message(field::WINDOW, "Window")?.unwrap_or_default();
-    let along: Result<Vec<Along>, ProtoError> = window
-        .all_bytes(1)
-        .map(|bytes| {
-            let m = Message::parse(bytes, "WindowDimension")?;
-            Ok(Along {
-                size: m.int(1),
-                stride: m.int(2).max(1),
-                low: m.int(3),
-                high: m.int(4),
-                dilation: m.int(5).max(1),
-                spread: m.int(6).max(1),
-                reversed: m.flag(7),
-            })
-        })
-        .collect();
-    let window = along?;
+    let window = Along::read(instruction)?;
     if [&image, &kernel, &result].iter().any(|r| r.spatial.len() != window.len()) {
         return Err(Why::Attribute("dim_labels".to_owned()));
     }

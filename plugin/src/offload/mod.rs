@@ -3,7 +3,7 @@
 
 mod buffers;
 mod compiler;
-mod convolution;
+pub(crate) mod convolution;
 mod flow;
 mod grow;
 mod kernel_graph;

@@ -6,7 +6,7 @@ pub(crate) mod atan;
 use act_hlo::proto::HloModule;
 
 use crate::compile::CompileContext;
-use crate::{kernel, records};
+use crate::{costs, kernel, records};
 
 /// The module to go on with instead of `bytes`, a serialized HloModuleProto; `None` to leave it as it is.
 pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>> {
@@ -38,7 +38,11 @@ pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>>
     }
     if let Some(target) = target {
         context.module = module.name().to_owned();
+        let costs = costs::of_module(&module);
         let report = target.offload.offload(&mut module, context);
+        if report.changed {
+            context.costs = Some(costs.properties().into_iter().chain(report.costs).collect());
+        }
         changed |= report.changed;
         for region in report.regions {
             records::region_considered(region);

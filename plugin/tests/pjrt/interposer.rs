@@ -223,6 +223,16 @@ fn costs_are_answered() {
     let mut costs = args::ExecutableGetCostAnalysisArgs::new();
     costs.executable = executable.as_ptr();
     call(&mut costs).unwrap();
+    // SAFETY: the answer lives as long as the executable.
+    let properties = unsafe { std::slice::from_raw_parts(costs.properties, costs.num_properties) };
+    let flops = properties.iter().find(|property| {
+        // SAFETY: as above; names have the length that they say.
+        let name = unsafe { std::slice::from_raw_parts(property.name.cast::<u8>(), property.name_size) };
+        name == b"flops"
+    });
+    // SAFETY: costs are floats.
+    let flops = flops.map(|property| unsafe { property.value.float_value });
+    assert_eq!(flops, Some(INPUT.len() as f32), "an addition for each element");
 }
 
 #[test]

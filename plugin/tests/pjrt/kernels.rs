@@ -97,6 +97,14 @@ impl Kernel for Negate {
     fn serialize(&self) -> Vec<u8> {
         b"negate".to_vec()
     }
+
+    fn origin(&self) -> &str {
+        "jit(f)/add (program.py:12)"
+    }
+
+    fn device(&self) -> &str {
+        "negator"
+    }
 }
 
 /// Replaces every fusion of the entry computation that adds by a call of the kernel.
@@ -170,13 +178,19 @@ fn a_region_runs_on_the_device() {
 
 #[test]
 fn a_failing_kernel_fails_the_execution() {
-    for (name, manner, word) in
-        [("failing", Manner::Fail, "on fire"), ("panicking", Manner::Panic, "the kernel has a fault")]
-    {
+    for (name, manner, word) in [
+        ("failing", Manner::Fail, "the device is on fire"),
+        ("panicking", Manner::Panic, "the kernel has a fault"),
+    ] {
         let (client, _) = target_client(name, manner);
         let error = client.compile("mlir", ADD_ONE.as_bytes()).unwrap().run(&[&INPUT]).unwrap_err();
         assert_eq!(error.code, ErrorCode::Internal as i32);
-        assert!(error.message.contains(word), "{}", error.message);
+        let said = format!("jit(f)/add (program.py:12) has failed on negator: {word}");
+        assert!(error.message.contains(&said), "{}", error.message);
+        // The process goes on.
+        let other = self::client(&[]).unwrap();
+        let again = other.compile("mlir", ADD_ONE.as_bytes()).unwrap().run(&[&INPUT]).unwrap();
+        assert_eq!(again, [1.0, 2.0, -1.5, 1e9]);
     }
 }
 

@@ -79,7 +79,7 @@ impl RegionCompiler for Recorder<'_> {
         results: &[View],
         id: RegionId,
     ) -> Result<CompiledRegion, CompileRefusal> {
-        let compiled = self.compiler.compile(graph, operands, results);
+        let compiled = self.compiler.runnable(graph, operands, results);
         let region = RegionFile::canonical(graph, operands, results);
         self.offered.borrow_mut().push(Offered { id, region, taken: compiled.is_ok() });
         match compiled {
