@@ -569,12 +569,14 @@ fn beside_concatenation(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Ve
 }
 
 /// The one long dimension that is reduced, where only the combiner itself is an instruction's. What is added up by a
-/// product with ones of its own type is not taken apart.
+/// product with ones is not taken apart.
 fn unrollable<'a>(cx: &Context<'_>, node: &'a TensorNode) -> Option<(&'a [usize], usize, Binary, Id, Id)> {
     let (dims, combiner, x, init) = parts(node)?;
     let elem = node.shape().elem;
-    let by_product = super::contraction::sum_by_product(cx, node).is_some()
-        && cx.vocabulary.operand_types(elem).contains(&elem);
+    // A row or column of ones is an operand of some product as it is.
+    let takes_ones = cx.vocabulary.operand_types(elem).contains(&elem)
+        || cx.vocabulary.product_sizes.iter().any(|p| p.form.out == elem && (p.m.min <= 1 || p.n.min <= 1));
+    let by_product = takes_ones && super::contraction::sum_by_product(cx, node).is_some();
     let wanted = !cx.vocabulary.has(&key(node.op()), elem)
         && cx.vocabulary.has(combiner.name(), elem)
         && free_order(cx, combiner, elem)
