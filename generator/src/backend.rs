@@ -44,6 +44,11 @@ impl Backend {
         &self.isa
     }
 
+    /// As [`Selector::isa`].
+    pub fn selectable_isa(&self) -> &Isa {
+        self.selector.isa()
+    }
+
     /// Compiles one kernel to the cheapest code that was found. Deterministic: the same kernel, description, options
     /// and cost model give the same code.
     ///

@@ -8,6 +8,7 @@ use act_isa::{
 };
 use act_stitch::region::choice::choices;
 use act_stitch::region::pack_order::{Packing, pack};
+use act_stitch::tile::granularity::operand_groups;
 use act_stitch::tile::{
     Axes, Joining, Nest, NormalRegion, Segments, TilePlan, build_nest, join_depths, normalize,
 };
@@ -322,6 +323,48 @@ fn a_value_read_twice_is_one_input() {
             }
         }
     }
+}
+
+/// Two elements of the contracted dimension side by side, as instructions on pairs have their right operand.
+#[test]
+fn right_operands_in_groups() {
+    for (m, k, n) in [(4, 4, 4), (5, 9, 7), (3, 13, 4), (2, 6, 9)] {
+        let (mut graph, dot) = matmul(m, k, n);
+        graph.add_root(dot).unwrap();
+        let inputs: Vec<Literal> =
+            (1..).zip(graph.params()).map(|(seed, &id)| noise(graph.shape(id), seed)).collect();
+        let expected = eval(&graph, &inputs).unwrap();
+        let view = |space, id: NodeId| View::row_major(space, graph.shape(id));
+        let operands: Vec<View> =
+            (0..).zip(graph.params()).map(|(k, &id)| view(Space::Operand(k), id)).collect();
+        let region = normalize(&graph, &operands, &[view(Space::Result(0), dot)]).unwrap();
+        let axes = Axes::of_graph(&region.graph);
+        let (region, packed) = pack(&region, &axes, Packing::Grouped).unwrap().unwrap();
+        let axes = Axes::of_graph(&region.graph);
+        let right = region.graph.params()[1];
+        let mut grouped = 0;
+        for mut choice in choices(&region, &axes, &machine(4, 4, 4), true, Packing::Grouped) {
+            choice.packed_leaves.clone_from(&packed);
+            choice.packed_results = vec![true];
+            choice.leaf_groups = vec![None, Some((axes.of(right)[0], 2))];
+            let plan = build_nest(&region, &axes, &choice).unwrap();
+            let (got, _) = execute(&region, &plan, &inputs);
+            assert_eq!(got, expected, "{choice:?}\n{plan:#?}");
+            let pairs =
+                |place: &Place| matches!(place, Place::Hbm(v) if v.dims.len() == 3 && v.dims[2] == (2, 1));
+            let kernels = plan.kernels.iter().map(|planned| &planned.kernel);
+            grouped += usize::from(kernels.flat_map(|kernel| &kernel.ins).any(pairs));
+        }
+        assert!(grouped > 0, "{m} {k} {n}");
+    }
+}
+
+#[test]
+fn groups_are_read_off_the_description() {
+    let isa = act_isa::load_target("amx").unwrap();
+    assert_eq!(operand_groups(&isa, ElemType::S8), [4].into());
+    assert_eq!(operand_groups(&isa, ElemType::BF16), [2].into());
+    assert!(operand_groups(&act_isa::load_target("gemmini").unwrap(), ElemType::S8).is_empty());
 }
 
 /// XLA widens the operand once for both sides of the product.

@@ -160,6 +160,12 @@ impl Selector {
         Ok(Selector { isa, matchers, unmatchable, vocabulary })
     }
 
+    /// The description as instructions are selected from it: one instruction per path of its semantics, and products that
+    /// semantics write out as sums once more, as dots.
+    pub fn isa(&self) -> &Isa {
+        &self.isa
+    }
+
     /// Instructions for which no rule could be derived, and why.
     pub fn unmatchable(&self) -> &[(InstrId, UnmatchableError)] {
         &self.unmatchable

@@ -43,6 +43,10 @@ impl KernelCompiler for BackendKernels {
         self.backend.isa()
     }
 
+    fn selectable_isa(&self) -> &Isa {
+        self.backend.selectable_isa()
+    }
+
     fn may_reassociate_floats(&self) -> bool {
         self.options.numerics.float >= FloatPolicy::Xla
     }
@@ -81,6 +85,10 @@ impl BoundedSearch<'_> {
 impl KernelCompiler for BoundedSearch<'_> {
     fn isa(&self) -> &Isa {
         self.kernels.isa()
+    }
+
+    fn selectable_isa(&self) -> &Isa {
+        self.kernels.selectable_isa()
     }
 
     fn may_reassociate_floats(&self) -> bool {

@@ -46,6 +46,9 @@ impl RegionSummary {
                 Packing::Unnatural => "operands in an unnatural order",
                 Packing::All => "all operands and results",
                 Packing::Padded => "all operands and results, padded to whole tiles",
+                Packing::Grouped => {
+                    "all operands and results, padded to whole tiles, right operands in groups"
+                }
             }
             .to_owned(),
         }

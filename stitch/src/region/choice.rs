@@ -18,7 +18,7 @@ pub fn choices(
     reassociate: bool,
     level: Packing,
 ) -> Vec<TileChoice> {
-    let padded = level == Packing::Padded;
+    let padded = level >= Packing::Padded;
     let graph = &region.graph;
     let dots: Vec<(NodeId, &DotDims)> = graph
         .ids()
@@ -71,6 +71,18 @@ pub fn choices(
             }
             None => Vec::new(),
         };
+        // Nothing may hold the sum from one kernel to the next, or not where the product can be added to it.
+        if let (Some((dot, cut, _)), true) = (&long, holders.is_empty() || level == Packing::Grouped)
+            && padded
+            && let [(axis, tile)] = cut[..]
+            && let Some(buffer) = isa.buffer_ids().next()
+        {
+            // One kernel makes all of it, of whole tiles.
+            let len = axes.axis(axis).size.next_multiple_of(tile.len);
+            let whole = vec![(axis, AxisTile { len, ..tile })];
+            let split = ContractionSplit { dot: *dot, axes: whole, addend: None, buffer };
+            offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
+        }
         // Where nothing can hold the sum, the attempt with the whole contraction tells why.
         let (Some((dot, cut, single)), false) = (long, holders.is_empty()) else {
             offer(TileChoice { tiles, ..TileChoice::default() });

@@ -6,6 +6,9 @@ use act_isa::{Assembly, Isa, Program, TiledKernel};
 pub trait KernelCompiler {
     fn isa(&self) -> &Isa;
 
+    /// The description as instructions are selected from it, with the same buffers; tile sizes are read off it.
+    fn selectable_isa(&self) -> &Isa;
+
     /// Whether sums of floats may be re-associated.
     fn may_reassociate_floats(&self) -> bool;
 

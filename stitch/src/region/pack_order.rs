@@ -1,8 +1,11 @@
 //! Which leaves of a region the host packs, and in which order of dimensions: contractions want rows by depth on the
 //! left and depth by columns on the right, whatever the program's own layout.
 
+use crate::tile::granularity::operand_groups;
 use crate::tile::{Axes, AxisId, NormalRegion};
 use act_hlo::{Graph, GraphError, NodeId, Op, Shape};
+use act_isa::Isa;
+use std::collections::BTreeSet;
 
 /// How far the host rearranges operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,10 +18,14 @@ pub enum Packing {
     All,
     /// All, and ragged tiles are padded with zeros to whole ones.
     Padded,
+    /// The same, and right operands of contractions keep together so many elements of the contracted dimension as an
+    /// instruction of the description takes at once.
+    Grouped,
 }
 
 impl Packing {
-    pub const LEVELS: [Packing; 4] = [Packing::None, Packing::Unnatural, Packing::All, Packing::Padded];
+    pub const LEVELS: [Packing; 5] =
+        [Packing::None, Packing::Unnatural, Packing::All, Packing::Padded, Packing::Grouped];
 
     /// Whether everything is packed.
     pub fn is_total(self) -> bool {
@@ -50,7 +57,7 @@ pub fn pack(
             match level {
                 Packing::None => None,
                 Packing::Unnatural => (!identity || !dense).then_some(order),
-                Packing::All | Packing::Padded => Some(order),
+                Packing::All | Packing::Padded | Packing::Grouped => Some(order),
             }
         })
         .collect();
@@ -92,6 +99,37 @@ fn natural_order(graph: &Graph, axes: &Axes, leaf: NodeId) -> Vec<usize> {
         return order;
     }
     identity
+}
+
+/// The ways to keep the right operands of contractions in groups that the description has: per leaf the contracted axis
+/// and the size of the groups.
+pub fn leaf_groups(region: &NormalRegion, axes: &Axes, isa: &Isa) -> Vec<Vec<Option<(AxisId, u64)>>> {
+    let graph = &region.graph;
+    let mut right: Vec<Option<AxisId>> = vec![None; region.leaves.len()];
+    for id in graph.ids() {
+        let Op::Dot(dims) = &graph.node(id).op else { continue };
+        let mut operand = graph.node(id).operands[1];
+        let Some(&depth) = dims.rhs_contracting.last() else { continue };
+        let axis = axes.of(operand)[depth];
+        while let Op::Convert | Op::Copy | Op::Transpose { .. } = graph.node(operand).op {
+            operand = graph.node(operand).operands[0];
+        }
+        if let Op::Parameter(k) = graph.node(operand).op {
+            right[k as usize] = Some(axis);
+        }
+    }
+    let elem = |k: usize| region.leaves[k].view.elem;
+    let sizes: BTreeSet<u64> = right
+        .iter()
+        .enumerate()
+        .filter(|(_, axis)| axis.is_some())
+        .flat_map(|(k, _)| operand_groups(isa, elem(k)))
+        .collect();
+    let group = |k: usize, axis: &Option<AxisId>, size: u64| {
+        axis.filter(|_| operand_groups(isa, elem(k)).contains(&size)).map(|axis| (axis, size))
+    };
+    let groups = |size| right.iter().enumerate().map(|(k, axis)| group(k, axis, size)).collect();
+    sizes.into_iter().rev().map(groups).collect()
 }
 
 /// Replaces leaf k by a leaf whose dimension i is the old dimension `orders[k][i]`, under a transpose that undoes it.

@@ -4,7 +4,7 @@ use super::choice::choices;
 use super::compile::{CompiledPlan, compile_plan};
 use super::fence::with_fences;
 use super::kernel::{KernelCompiler, KernelRecord};
-use super::pack_order::{Packing, pack};
+use super::pack_order::{Packing, leaf_groups, pack};
 use crate::reuse::reuse_panels;
 use crate::tile::{
     Axes, Joining, NestError, NormalRegion, NormalizeError, TileChoice, build_nest, join_depths, normalize,
@@ -105,7 +105,14 @@ impl Search<'_> {
         let axes = Axes::of_graph(&region.graph);
         let packed_results = vec![level.is_total(); region.results.len()];
         let reassociate = compiler.may_reassociate_floats();
-        for mut choice in choices(&region, &axes, compiler.isa(), reassociate, level) {
+        let groups = match level {
+            Packing::Grouped => leaf_groups(&region, &axes, compiler.selectable_isa()),
+            _ => vec![vec![None; region.leaves.len()]],
+        };
+        let choices = choices(&region, &axes, compiler.selectable_isa(), reassociate, level);
+        let combined = groups.iter().flat_map(|groups| choices.iter().map(move |choice| (groups, choice)));
+        for (groups, choice) in combined {
+            let mut choice = TileChoice { leaf_groups: groups.clone(), ..choice.clone() };
             choice.packed_leaves.clone_from(&packed_leaves);
             choice.packed_results.clone_from(&packed_results);
             let plan = build_nest(&region, &axes, &choice)?;

@@ -1,8 +1,9 @@
 //! The tile sizes that a description speaks of: read off its instructions' semantics and attribute ranges.
 
-use act_hlo::OpKind;
+use act_hlo::{ElemType, OpKind};
 use act_isa::model::AttrKind;
 use act_isa::{Cond, Env, Expr, Instr, Isa};
+use std::collections::BTreeSet;
 
 /// The largest M, N, K of a contraction that one instruction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +37,20 @@ pub fn result_sizes(isa: &Isa) -> Vec<Vec<u64>> {
     found.dedup();
     found
 }
+
+/// In how many adjacent elements of this type instructions see the dimension that they contract, more than one at a time:
+/// the last dimension of values of rank three. A wrong guess only costs an attempt.
+pub fn operand_groups(isa: &Isa, elem: ElemType) -> BTreeSet<u64> {
+    let stmts = isa.instrs.iter().flat_map(|instr| &instr.computation.stmts);
+    let groups = stmts.filter(|stmt| stmt.elem == elem && stmt.dims.len() == 3).filter_map(|stmt| {
+        let Some(Expr::Int(last)) = stmt.dims.last() else { return None };
+        u64::try_from(*last).ok().filter(|last| (2..=MOST_TOGETHER).contains(last))
+    });
+    groups.collect()
+}
+
+/// Elements in a group, at most: those of a 32-bit sum are four bytes.
+const MOST_TOGETHER: u64 = 8;
 
 fn dots_of(instr: &Instr) -> Vec<DotGranularity> {
     let stmts = &instr.computation.stmts;

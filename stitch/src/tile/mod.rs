@@ -6,6 +6,7 @@ pub mod axes;
 pub mod cut;
 pub mod depth;
 pub mod granularity;
+pub mod grouped;
 pub mod nest;
 pub mod normalize;
 pub mod pack;

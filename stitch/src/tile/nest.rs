@@ -3,6 +3,7 @@
 
 use super::axes::{Axes, AxisId};
 use super::cut::{CutGraph, CutParam, TileExtent, cut, tile_view};
+use super::grouped::{Group, with_groups};
 use super::normalize::NormalRegion;
 use super::pack::Packed;
 use super::plan::{Nest, PlannedKernel, TilePlan};
@@ -32,6 +33,8 @@ pub struct TileChoice {
     pub contraction: Option<ContractionSplit>,
     /// Per leaf: its tiles are packed by the host.
     pub packed_leaves: Vec<bool>,
+    /// Per leaf: its blocks keep so many elements of the last contracted axis together, if that divides its tiles.
+    pub leaf_groups: Vec<Option<(AxisId, u64)>>,
     /// Per root: its tiles are written packed and unpacked by the host.
     pub packed_results: Vec<bool>,
 }
@@ -96,8 +99,9 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
         packed_bytes: region.gathered_bytes,
         consts: region.consts.clone(),
     };
-    let pack = |view: &View, node: NodeId, wanted: bool, scratch: &mut u64| match wanted {
-        true => Packed::reserve(view, axes.of(node), &cuts, region.segments.packed(), scratch)
+    let pack = |view: &View, node: NodeId, group: Option<Group>, wanted: bool, scratch: &mut u64| match wanted
+    {
+        true => Packed::reserve(view, axes.of(node), &cuts, group, region.segments.packed(), scratch)
             .map(Some)
             .ok_or(NestError::TooLarge),
         false => Ok(None),
@@ -107,17 +111,24 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
     let mut copied = Vec::new();
     for (k, (leaf, &node)) in region.leaves.iter().zip(region.graph.params()).enumerate() {
         let wanted = choice.packed_leaves.get(k).copied().unwrap_or(false);
-        let before = packed_leaves.iter().flatten().find(|p| p.holds(&leaf.view, axes.of(node))).cloned();
+        let group = choice.leaf_groups.get(k).copied().flatten().and_then(|(axis, size)| {
+            let cut = &cuts[axis.0 as usize];
+            let whole = !cut.squeezed && cut.segments.iter().all(|segment| segment.len.is_multiple_of(size));
+            let dim = axes.of(node).iter().position(|&own| own == axis)?;
+            whole.then_some(Group { dim, size })
+        });
+        let before =
+            packed_leaves.iter().flatten().find(|p| p.holds(&leaf.view, axes.of(node), group)).cloned();
         copied.push(wanted && before.is_none());
         packed_leaves.push(match before {
             Some(before) if wanted => Some(before),
-            _ => pack(&leaf.view, node, wanted, &mut plan.packed_bytes)?,
+            _ => pack(&leaf.view, node, group, wanted, &mut plan.packed_bytes)?,
         });
     }
     let mut packed_results = Vec::new();
     for (k, (view, &node)) in region.results.iter().zip(region.graph.roots()).enumerate() {
         let wanted = choice.packed_results.get(k).copied().unwrap_or(false);
-        packed_results.push(pack(view, node, wanted, &mut plan.packed_bytes)?);
+        packed_results.push(pack(view, node, None, wanted, &mut plan.packed_bytes)?);
     }
     let gather = |(from, to): &(View, View)| Nest::HostCopy { from: from.clone(), to: to.clone() };
     let mut copies: Vec<Nest> = region.gathers.iter().map(gather).collect();
@@ -339,7 +350,7 @@ impl Builder<'_> {
             }
         };
         let accumulators = vec![None; outs.len()];
-        Ok(with_shared_inputs(TiledKernel { graph: part.graph, ins, accumulators, outs, phase })?)
+        self.finished(TiledKernel { graph: part.graph, ins, accumulators, outs, phase }, &part.params)
     }
 
     /// The kernel that adds one more step of the contraction to the accumulator.
@@ -355,7 +366,17 @@ impl Builder<'_> {
         part.graph.add_root(sum)?;
         let accumulators = vec![Some(ins.len() - 1)];
         let (outs, phase) = (vec![place], Phase::Body);
-        Ok(with_shared_inputs(TiledKernel { graph: part.graph, ins, outs, accumulators, phase })?)
+        self.finished(TiledKernel { graph: part.graph, ins, outs, accumulators, phase }, &part.params)
+    }
+
+    /// The kernel with its inputs as they are packed. `params` are those that the cut made, the first ones.
+    fn finished(&self, kernel: TiledKernel, params: &[CutParam]) -> Result<TiledKernel, NestError> {
+        let group = |param: &CutParam| match param {
+            CutParam::Leaf(k) => self.packed_leaves[*k].as_ref()?.tile_group(&self.cuts),
+            CutParam::Value(_) => None,
+        };
+        let groups: Vec<Option<Group>> = params.iter().map(group).collect();
+        Ok(with_shared_inputs(with_groups(kernel, &groups)?)?)
     }
 
     fn places(

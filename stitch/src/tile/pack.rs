@@ -2,6 +2,7 @@
 //! combination of segments stand together in the scratch segment, in tile order.
 
 use super::axes::AxisId;
+use super::grouped::Group;
 use super::segment::{AxisCut, Position, scaled};
 use act_isa::{Affine, Space, View};
 
@@ -14,6 +15,8 @@ pub struct Packed {
     view: View,
     space: Space,
     axes: Vec<AxisId>,
+    /// Within a block, along a dimension of the view.
+    group: Option<Group>,
     /// Byte offset of every combination of segments, the last dimension's segment varying fastest.
     bases: Vec<u64>,
 }
@@ -24,10 +27,11 @@ impl Packed {
         view: &View,
         axes: &[AxisId],
         cuts: &[AxisCut],
+        group: Option<Group>,
         space: Space,
         bytes: &mut u64,
     ) -> Option<Packed> {
-        let mut packed = Packed { view: view.clone(), space, axes: axes.to_vec(), bases: Vec::new() };
+        let mut packed = Packed { view: view.clone(), space, axes: axes.to_vec(), group, bases: Vec::new() };
         for combination in packed.combinations(cuts) {
             let base = bytes.checked_next_multiple_of(BLOCK_ALIGN)?;
             let mut size = view.elem.bytes();
@@ -42,8 +46,20 @@ impl Packed {
     }
 
     /// Whether these are the blocks of `view` cut along `axes`.
-    pub fn holds(&self, view: &View, axes: &[AxisId]) -> bool {
-        self.view == *view && self.axes == axes
+    pub fn holds(&self, view: &View, axes: &[AxisId], group: Option<Group>) -> bool {
+        self.view == *view && self.axes == axes && self.group == group
+    }
+
+    /// How the tiles, whose shapes lack the squeezed dimensions, are kept.
+    pub fn tile_group(&self, cuts: &[AxisCut]) -> Option<Group> {
+        let group = self.group?;
+        let before = self.axes[..group.dim].iter().filter(|axis| !cuts[axis.0 as usize].squeezed);
+        Some(Group { dim: before.count(), ..group })
+    }
+
+    /// Elements of dimension `d` that stand together behind all other dimensions.
+    fn together(&self, d: usize) -> u64 {
+        self.group.filter(|group| group.dim == d).map_or(1, |group| group.size)
     }
 
     /// All combinations of segment numbers, one per dimension.
@@ -57,15 +73,17 @@ impl Packed {
         })
     }
 
-    /// Byte strides within a block and from tile to tile, per dimension.
+    /// Byte strides within a block, from group to group where elements stand in groups, and from tile to tile, per
+    /// dimension.
     fn strides(&self, cuts: &[AxisCut], combination: &[usize]) -> Option<Vec<(i64, i64)>> {
         let segments: Vec<_> =
             self.axes.iter().zip(combination).map(|(a, &s)| cuts[a.0 as usize].segments[s]).collect();
-        let mut step = i64::try_from(self.view.elem.bytes()).ok()?;
+        let group = self.group.map_or(1, |group| group.size);
+        let mut step = i64::try_from(self.view.elem.bytes().checked_mul(group)?).ok()?;
         let mut strides = vec![(0, 0); segments.len()];
         for (d, segment) in segments.iter().enumerate().rev() {
             strides[d].0 = step;
-            step = step.checked_mul(i64::try_from(segment.len).ok()?)?;
+            step = step.checked_mul(i64::try_from(segment.len / self.together(d)).ok()?)?;
         }
         for (d, segment) in segments.iter().enumerate().rev() {
             strides[d].1 = step;
@@ -80,12 +98,16 @@ impl Packed {
         let number = self.combinations(cuts).iter().position(|c| *c == at)?;
         let mut start = Affine::constant(i64::try_from(self.bases[number]).ok()?);
         let mut dims = Vec::new();
-        for (axis, (inner, outer)) in self.axes.iter().zip(self.strides(cuts, &at)?) {
+        let strides = self.strides(cuts, &at)?;
+        for (d, (axis, (inner, outer))) in self.axes.iter().zip(strides).enumerate() {
             let (cut, position) = (&cuts[axis.0 as usize], &positions[axis.0 as usize]);
             start = start.checked_add(&scaled(&position.tile, outer)?)?;
             if !cut.squeezed {
-                dims.push((cut.segments[position.segment].len, inner));
+                dims.push((cut.segments[position.segment].len / self.together(d), inner));
             }
+        }
+        if let Some(group) = self.group {
+            dims.push((group.size, i64::try_from(self.view.elem.bytes()).ok()?));
         }
         Some(View { space: self.space, elem: self.view.elem, dims, start })
     }
@@ -109,9 +131,28 @@ impl Packed {
                         let ahead = |count: u64, step: i64| i64::try_from(count).ok()?.checked_mul(step);
                         plain.start.c0 = plain.start.c0.checked_add(ahead(part.start, stride)?)?;
                         blocks.start.c0 = blocks.start.c0.checked_add(ahead(first, strides[d].1)?)?;
-                        plain.dims.extend([(part.trip, ahead(part.len, stride)?), (part.len, stride)]);
-                        blocks.dims.extend([(part.trip, strides[d].1), (part.len, strides[d].0)]);
-                        next.push((plain, blocks));
+                        plain.dims.push((part.trip, ahead(part.len, stride)?));
+                        blocks.dims.push((part.trip, strides[d].1));
+                        let together = self.together(d);
+                        let (whole, rest) = (part.len / together, part.len % together);
+                        let width = i64::try_from(self.view.elem.bytes()).ok()?;
+                        // Whole groups, then what a padded tile has of its last one.
+                        for (first, groups, size) in [(0, whole, together), (whole, 1, rest)] {
+                            if groups == 0 || size == 0 {
+                                continue;
+                            }
+                            let (mut plain, mut blocks) = (plain.clone(), blocks.clone());
+                            let step = ahead(together, stride)?;
+                            plain.start.c0 = plain.start.c0.checked_add(ahead(first, step)?)?;
+                            blocks.start.c0 = blocks.start.c0.checked_add(ahead(first, strides[d].0)?)?;
+                            plain.dims.push((groups, step));
+                            blocks.dims.push((groups, strides[d].0));
+                            if together > 1 {
+                                plain.dims.push((size, stride));
+                                blocks.dims.push((size, width));
+                            }
+                            next.push((plain, blocks));
+                        }
                     }
                 }
                 pairs = next;
