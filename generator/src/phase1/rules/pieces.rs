@@ -47,12 +47,18 @@ fn does_not_reverse(vocabulary: &Vocabulary) -> bool {
     !vocabulary.names("reverse")
 }
 
+/// Whether what is moved is computed elementwise: the movement goes on toward the inputs, and pieces are made there.
+fn goes_on(cx: &Context<'_>, x: Id) -> bool {
+    cx.nodes(x).iter().any(|n| is_elementwise(n.op()))
+}
+
 fn broadcast(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let (OpKind::Broadcast { dims }, &[x]) = (node.op(), &node.operands[..]) else { return };
     let (elem, lens) = (node.shape().elem, &node.shape().dims);
     // What computes with the value reads it as an instruction's own broadcast, where one has any.
     let computed_with = |user: &TensorNode| is_elementwise(user.op()) || matches!(user.op(), OpKind::Dot(_));
     if cx.is_constant(class)
+        || goes_on(cx, x)
         || cx.vocabulary.has_broadcast(elem, dims, lens.len())
         || super::product_of_constant::moves(cx, class, 1)
         || cx.vocabulary.spreads.contains(&elem) && cx.users(class).any(computed_with)
@@ -77,7 +83,8 @@ fn reverse(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
     let (OpKind::Reverse { dims }, &[x]) = (node.op(), &node.operands[..]) else { return };
     let lens = &node.shape().dims;
     let Some(&d) = dims.iter().find(|&&d| lens[d] > 1) else { return };
-    if cx.is_constant(class) || lens[d] > PIECES || super::product_of_constant::moves(cx, class, lens[d]) {
+    let taken = cx.is_constant(class) || goes_on(cx, x) || lens[d] > PIECES;
+    if taken || super::product_of_constant::moves(cx, class, lens[d]) {
         return;
     }
     let others: Vec<usize> = dims.iter().copied().filter(|&e| e != d && lens[e] > 1).collect();
