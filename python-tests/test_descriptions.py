@@ -134,10 +134,30 @@ def test_several_accelerators_of_one_file(tmp_path: Path) -> None:
     assert (tmp_path / "b.taidl").exists()
 
 
+_ONE_FILL = (
+    "from taidl import Accelerator\nacc = Accelerator('a')\nacc.add_data_model('v', [8], [4], 'f32')\n"
+    "f = acc.add_instruction('f', [], ['in'])\nf.set_outputs([['v', ['@a.in'], ['1']]])\n"
+    "f.add_constraints('@a.in % 2 == 0')\n"
+    "f.add_semantics('ENTRY f { ROOT %y = f32[1,4] constant(0); }')\n"
+)
+
+
+@pytest.mark.parametrize("end", ["", "import sys\nsys.exit(0)", "raise SystemExit"])
+def test_attributes_may_be_called_like_words_and_scripts_may_end_themselves(end: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "one.py", tmp_path / "one.taidl"
+    source.write_text(_ONE_FILL + end)
+    process = act("isa", "import", source, "-o", out)
+    assert process.returncode == 0, process.stderr
+    text = out.read_text()
+    assert "instr f beta(in_) {\n  out v[in_ :+ 1]\n  require in_ % 2 == 0\n" in text
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [
         ("1 / 0", "ZeroDivisionError"),
+        ("raise SystemExit(3)", "it ended with status 3"),
+        ("raise SystemExit('no such array')", "no such array"),
         ("pass", "makes no Accelerator"),
         (
             "from taidl import Accelerator\nAccelerator('a').add_data_model('v', [8], [], 'q8')",

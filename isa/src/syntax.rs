@@ -42,6 +42,7 @@ mod parser;
 mod print_control;
 mod print_encoding;
 mod printer;
+mod reach;
 mod recovery;
 #[cfg(test)]
 mod reference;

@@ -2,6 +2,7 @@
 
 use crate::model::Isa;
 use crate::syntax::Diagnostics;
+use crate::syntax::diagnostic::nearest;
 use std::path::Path;
 
 /// (name, text) of every known target, sorted by name.
@@ -20,8 +21,11 @@ const TARGETS: &[(&str, &str)] = &[
 /// Why a target could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    #[error("unknown target `{name}`; the known ones are {known}, or give the path of a .taidl file")]
-    Unknown { name: String, known: String },
+    #[error(
+        "unknown target `{name}`{}; the known ones are {known}, or give the path of a .taidl file",
+        nearest.as_ref().map(|n| format!(" (`{n}`?)")).unwrap_or_default()
+    )]
+    Unknown { name: String, nearest: Option<String>, known: String },
     #[error("cannot read {path}: {error}")]
     Unreadable { path: String, error: std::io::Error },
     #[error("{0}")]
@@ -45,7 +49,8 @@ pub fn load_target(name_or_path: &str) -> Result<Isa, TargetError> {
     let path = Path::new(name_or_path);
     if path.components().count() < 2 && path.extension().is_none_or(|e| e != "taidl") {
         let known = TARGETS.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", ");
-        return Err(TargetError::Unknown { name: name_or_path.to_owned(), known });
+        let nearest = nearest(name_or_path, TARGETS.iter().map(|(name, _)| *name));
+        return Err(TargetError::Unknown { name: name_or_path.to_owned(), nearest, known });
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| TargetError::Unreadable { path: name_or_path.to_owned(), error })?;
@@ -60,7 +65,12 @@ mod tests {
     fn every_target_loads_without_a_warning_and_prints_to_itself() {
         for (name, text) in targets() {
             let (isa, warnings) = Isa::parse_with_warnings(text, name).unwrap_or_else(|e| panic!("{e}"));
-            assert!(warnings.list.is_empty(), "{warnings}");
+            // One instruction writes the row sums beside the exponentials, which no single value stands for.
+            let told: Vec<String> = warnings.list.iter().map(|d| d.problem.to_string()).collect();
+            let several = "instruction `activation_reduce_exp` has 2 outputs, and the compiler selects only \
+                           instructions with one";
+            let expected = if *name == "trainium" { vec![several] } else { vec![] };
+            assert_eq!(told, expected, "{warnings}");
             assert_eq!(isa.name, *name);
             let again = Isa::parse(&isa.print(), name).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(isa, again);
@@ -83,6 +93,7 @@ mod tests {
     #[test]
     fn unknown_targets_list_the_known_ones() {
         let message = load_target("gemini").unwrap_err().to_string();
+        assert!(message.starts_with("unknown target `gemini` (`gemmini`?)"), "{message}");
         assert!(targets().iter().all(|(name, _)| message.contains(name)), "{message}");
         assert!(matches!(load_target("no/such.taidl"), Err(TargetError::Unreadable { .. })));
         assert!(matches!(load_target("such.taidl"), Err(TargetError::Unreadable { .. })));

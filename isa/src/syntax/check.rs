@@ -5,17 +5,21 @@ use super::check_encoding::check_fields;
 use super::check_flow::check_flow;
 use super::diagnostic::{Diagnostic, Problem};
 use super::lower::{InstrSpans, LoweredIsa, betas};
+use super::reach::unreachable;
 use super::sample::{Search, first_legal, legal_alphas};
 use crate::AttrVal;
 use crate::assembly::check_templates;
-use crate::expr::{Env, EvalExprError, Expr};
-use crate::model::{AttrKind, Instr, Isa, Slice, SymConst};
+use crate::expr::{Cond, Env, EvalExprError, Expr};
+use crate::model::{AttrKind, Computation, HbmWindow, Instr, Isa, Slice, Stmt, SymConst};
 use crate::semantics::{InstantiateError, Position};
-use act_hlo::OpKind;
+use act_hlo::{ElemType, OpKind};
 use std::collections::BTreeSet;
 
 /// Values of an attribute that the compiler tries where no equation determines it.
 const MAX_TRIED: i64 = 4096;
+
+/// Why an f32 attribute is not solved from what is computed of it.
+pub(super) const FOLDED: &str = "goes only into what is computed of constants";
 
 /// Values tried for a register that changes.
 const MAX_NUMBERS: usize = 16;
@@ -32,6 +36,11 @@ pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
             linear(instr, spans, &mut out);
         }
         aliased(instr, spans, &mut out);
+        unread(instr, spans, &mut out);
+        if instr.outputs.len() > 1 && !stateful {
+            let problem = Problem::SeveralOutputs { name: instr.name.clone(), outputs: instr.outputs.len() };
+            out.push(Diagnostic::warning(spans.name, problem));
+        }
         samples(isa, instr, spans, &mut out);
         check_fields(isa, instr, &spans.fields, &mut out);
     }
@@ -58,7 +67,10 @@ fn attributes(instr: &Instr, spans: &InstrSpans, stateful: bool, out: &mut Vec<D
         let k = k as u16;
         let settled = solvable.contains(&k) || (stateful && anywhere.contains(&k));
         if !settled {
+            let constant = |s: &Stmt| s.op == OpKind::Constant(SymConst::F32Attr(k));
+            let folded = instr.computation.stmts.iter().any(constant);
             let why = match (&decl.kind, anywhere.contains(&k)) {
+                (AttrKind::F32, _) if folded => FOLDED,
                 (_, false) => "is used nowhere",
                 (AttrKind::F32, true) => "is not the value of a constant",
                 (AttrKind::Int { .. }, true) => "occurs in no size, stride or constant",
@@ -106,11 +118,9 @@ fn solvable_alphas(instr: &Instr) -> BTreeSet<u16> {
         }
     }
     for stmt in &instr.computation.stmts {
-        if let OpKind::Constant(SymConst::F32Attr(k)) = &stmt.op {
-            found.insert(*k);
-        }
         stmt.for_each_expr(&mut |e| alphas(e, &mut found));
     }
+    found.extend(splats(&instr.computation));
     // Paths are tried one by one, so conditions and counts determine attributes too.
     if let Some(structured) = &instr.structured {
         structured.for_each_expr(&mut |e| alphas(e, &mut found));
@@ -119,6 +129,45 @@ fn solvable_alphas(instr: &Instr) -> BTreeSet<u16> {
                 found.insert(*k);
             }
         });
+    }
+    found
+}
+
+/// f32 attributes that stand in a kernel as the splat which they are: as an f32 constant, possibly broadcast, beside a
+/// value that is none, or as the result. What is computed from constants alone is one constant in a kernel, and shows
+/// no attribute that went into it.
+fn splats(computation: &Computation) -> BTreeSet<u16> {
+    let stmts = &computation.stmts;
+    // Per statement, whether it is the same in every execution, and the attribute whose splat it is.
+    let mut known: Vec<(bool, Option<u16>)> = Vec::with_capacity(stmts.len());
+    let mut found = BTreeSet::new();
+    for (at, stmt) in stmts.iter().enumerate() {
+        let of = |o: &usize| known.get(*o).copied().unwrap_or((false, None));
+        let here = match &stmt.op {
+            OpKind::Constant(SymConst::F32Attr(k)) => (true, (stmt.elem == ElemType::F32).then_some(*k)),
+            OpKind::Parameter(_) => (false, None),
+            // What only moves elements leaves the value to be seen.
+            OpKind::Broadcast { .. }
+            | OpKind::Reshape
+            | OpKind::BitcastConvert
+            | OpKind::Copy
+            | OpKind::Transpose { .. }
+            | OpKind::Slice { .. }
+            | OpKind::Pad { .. }
+            | OpKind::Reverse { .. }
+            | OpKind::Concatenate { .. } => {
+                let moved = stmt.operands.iter().find_map(|o| of(o).1);
+                (stmt.operands.iter().all(|o| of(o).0), moved)
+            }
+            _ => (stmt.operands.iter().all(|o| of(o).0), None),
+        };
+        if !here.0 {
+            found.extend(stmt.operands.iter().filter_map(|o| of(o).1));
+        }
+        if computation.roots.contains(&at) {
+            found.extend(here.1);
+        }
+        known.push(here);
     }
     found
 }
@@ -185,6 +234,25 @@ fn degree(e: &Expr, k: u16) -> Option<u32> {
     }
 }
 
+/// Warns of operands that no result depends on.
+fn unread(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
+    if instr.structured.is_some() || instr.outputs.is_empty() {
+        return;
+    }
+    let stmts = &instr.computation.stmts;
+    let mut used: BTreeSet<usize> = instr.computation.roots.iter().copied().collect();
+    for (at, stmt) in stmts.iter().enumerate().rev() {
+        if used.contains(&at) {
+            used.extend(&stmt.operands);
+        }
+    }
+    let read = |k: usize| {
+        stmts.iter().enumerate().any(|(at, s)| used.contains(&at) && s.op == OpKind::Parameter(k as u32))
+    };
+    let unread = spans.inputs.iter().enumerate().filter(|(k, _)| !read(*k));
+    out.extend(unread.map(|(_, &span)| Diagnostic::warning(span, Problem::UnusedInput)));
+}
+
 /// Two outputs that are one slice cannot both be written.
 fn aliased(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
     for (k, output) in instr.outputs.iter().enumerate() {
@@ -225,14 +293,26 @@ fn show(instr: &Instr, alpha: &[AttrVal]) -> String {
 fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
     let registers = isa.register_values();
     let mutable = isa.mutable_registers();
+    if let Some(at) = instr.requires.iter().position(divides_by_zero) {
+        let message = EvalExprError::DivisionByZero.to_string();
+        let problem = Problem::Type { alpha: String::new(), message, fits: None };
+        out.push(Diagnostic::error(spans.requires.get(at).copied().unwrap_or(spans.name), problem));
+        return;
+    }
     let mut legal = legal_alphas(instr, &registers, &mutable);
     if legal.is_empty() {
         let span = spans.requires.first().copied().unwrap_or(spans.name);
         match first_legal(instr, &registers, &mutable) {
             Search::Found(alpha) => legal.push(alpha),
             Search::Nothing => out.push(Diagnostic::error(span, Problem::Contradiction)),
-            Search::TooMany => out.push(Diagnostic::warning(span, Problem::NoLegalAlpha)),
+            Search::TooMany => {
+                if !unfulfilled(isa, instr, spans, out) {
+                    out.push(Diagnostic::warning(span, Problem::NoLegalAlpha));
+                }
+            }
         }
+    } else {
+        unfulfilled(isa, instr, spans, out);
     }
     let states = register_states(isa, instr, &mutable);
     let fault_for = |alpha: &Vec<AttrVal>| {
@@ -263,6 +343,17 @@ fn samples(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnosti
     let fits = legal.iter().find(|a| fault_for(a).is_none()).map(|a| show(instr, a));
     let problem = Problem::Type { alpha: show(instr, alpha), message, fits };
     out.push(Diagnostic::error(span, problem));
+}
+
+/// Whether a requirement that nothing fulfils was noted.
+fn unfulfilled(isa: &Isa, instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) -> bool {
+    let Some(found) = unreachable(isa, instr, &isa.register_values(), &isa.mutable_registers()) else {
+        return false;
+    };
+    let span = spans.requires.get(found.require).copied().unwrap_or(spans.name);
+    let problem = Problem::Unreachable { together: found.together, addresses: found.addresses };
+    out.push(Diagnostic::error(span, problem));
+    true
 }
 
 /// The message without the position, which the caret shows.
@@ -323,7 +414,15 @@ fn oversized(isa: &Isa, instr: &Instr, known: &Known<'_>) -> Option<(Option<Posi
     let inputs = instr.inputs.iter().enumerate().map(|(k, s)| (Position::Input(k), s));
     let outputs = instr.outputs.iter().enumerate().map(|(k, s)| (Position::Output(k), s));
     for (place, slice) in inputs.chain(outputs) {
-        let Slice::OnChip(slice) = slice else { continue };
+        let slice = match slice {
+            Slice::OnChip(slice) => slice,
+            Slice::Hbm(window) => {
+                match oversized_window(isa, instr, window, known, matches!(place, Position::Output(_))) {
+                    Some(message) => return Some((Some(place), message)),
+                    None => continue,
+                }
+            }
+        };
         let buffer = isa.buffer(slice.buffer);
         for ((start, len), &size) in slice.start.iter().zip(&slice.len).zip(&buffer.access) {
             let len = known.eval(len).unwrap_or(0);
@@ -336,6 +435,57 @@ fn oversized(isa: &Isa, instr: &Instr, known: &Known<'_>) -> Option<(Option<Posi
         }
     }
     None
+}
+
+/// A window with more bytes than main memory has, or one that is written and meets itself. Strides that are attributes
+/// follow from where a tensor lies; only dimensions with fixed ones are judged.
+fn oversized_window(
+    isa: &Isa,
+    instr: &Instr,
+    window: &HbmWindow,
+    known: &Known<'_>,
+    written: bool,
+) -> Option<String> {
+    // An attribute without an upper end takes what fits.
+    let open = |k: &u16| {
+        let kind = instr.alpha.get(usize::from(*k)).map(|a| &a.kind);
+        matches!(kind, Some(AttrKind::Int { max: i64::MAX, .. }))
+    };
+    let mut sizes = BTreeSet::new();
+    window.dims.iter().for_each(|(len, _)| alphas(len, &mut sizes));
+    if sizes.iter().any(open) {
+        return None;
+    }
+    let fixed = |stride: &Expr| stride.eval(Env::default()).ok();
+    let lens = window.dims.iter().map(|(len, _)| known.eval(len).ok());
+    let lens: Vec<i64> = lens.collect::<Option<_>>()?;
+    if lens.iter().any(|&len| len <= 0) {
+        return None;
+    }
+    let dims: Vec<(i128, i128)> = lens
+        .iter()
+        .zip(&window.dims)
+        .filter_map(|(&len, (_, stride))| Some((i128::from(len), i128::from(fixed(stride)?))))
+        .collect();
+    let bytes = dims
+        .iter()
+        .fold(1i128, |n, &(len, stride)| n.saturating_add(stride.saturating_abs().saturating_mul(len - 1)));
+    if bytes > i128::from(isa.hbm.size) {
+        let (name, size) = (&isa.hbm.name, isa.hbm.size);
+        return Some(format!("the window spans {bytes} bytes, and main memory `{name}` has {size}"));
+    }
+    // Dimensions by growing stride: each must step over all that the smaller ones reach.
+    let mut sorted: Vec<(i128, i128)> =
+        dims.iter().map(|&(len, stride)| (stride.abs(), len)).filter(|&(_, len)| len > 1).collect();
+    sorted.sort_unstable();
+    let stands_still = sorted.first().is_some_and(|&(stride, _)| stride == 0);
+    let nested_runs = dims.len() == 2 && sorted.len() == 2 && {
+        let [(inner, len), (outer, rows)] = [sorted[0], sorted[1]];
+        // Two dimensions meet where some multiple of the outer stride is one of the inner within its length.
+        (1..rows.min(len)).any(|k| outer * k % inner.max(1) == 0 && outer * k / inner.max(1) < len)
+    };
+    let met = written && (stands_still || nested_runs);
+    met.then(|| "the window that is written meets itself: a byte would get two values".to_owned())
 }
 
 fn bad_cost(instr: &Instr, known: &Known<'_>) -> Option<(Option<Position>, String)> {
@@ -358,6 +508,15 @@ fn bad_update(instr: &Instr, known: &Known<'_>) -> Option<(Option<Position>, Str
         }
         Err(error) => Some((Some(Position::Update(k)), format!("the new value: {error}"))),
     })
+}
+
+fn divides_by_zero(cond: &Cond) -> bool {
+    match cond {
+        Cond::Cmp(_, a, b) => division_by_zero(a) || division_by_zero(b),
+        Cond::And(a, b) | Cond::Or(a, b) => divides_by_zero(a) || divides_by_zero(b),
+        Cond::Not(a) => divides_by_zero(a),
+        Cond::In(a, _) => division_by_zero(a),
+    }
 }
 
 /// Whether a number 0 divides.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 /// Characters of a line that are shown.
 const WIDTH: usize = 120;
+/// Characters of a word that are quoted.
+const MAX_QUOTED: usize = 60;
 /// Faults that are shown of one text.
 const MAX_SHOWN: usize = 40;
 
@@ -35,11 +37,11 @@ pub enum Problem {
     UnexpectedCharacter(char),
     #[error("this {0} does not end on its line")]
     Unterminated(&'static str),
-    #[error("`{0}` is no number that fits")]
+    #[error("`{}` is no number that fits", quoted(.0))]
     BadNumber(String),
     #[error("expected {expected}, found {found}")]
     Expected { expected: String, found: String },
-    #[error("unknown {what} `{name}`{}", nearest.as_ref().map(|n| format!("; the nearest known one is `{n}`")).unwrap_or_default())]
+    #[error("unknown {what} `{}`{}", quoted(name), nearest.as_ref().map(|n| format!("; the nearest known one is `{n}`")).unwrap_or_default())]
     UnknownName { what: &'static str, name: String, nearest: Option<String> },
     #[error("{what} `{name}` is declared twice")]
     DuplicateName { what: &'static str, name: String },
@@ -85,6 +87,15 @@ pub enum Problem {
     NoLegalAlpha,
     #[error("no values of the attributes fulfil the requirements")]
     Contradiction,
+    #[error("this can never hold{}{}",
+        if *together { " together with the requirements before it" } else { "" },
+        if addresses.is_empty() { String::new() } else { format!(": {addresses}") })]
+    Unreachable {
+        /// Whether earlier requirements take part.
+        together: bool,
+        /// What the memories leave of the addresses in it.
+        addresses: String,
+    },
     #[error(
         "attribute `{0}` occurs only in products and quotients, from which the compiler does not solve it"
     )]
@@ -105,6 +116,12 @@ pub enum Problem {
     NestedParameter,
     #[error("{0}")]
     Encoding(String),
+    #[error(
+        "instruction `{name}` has {outputs} outputs, and the compiler selects only instructions with one"
+    )]
+    SeveralOutputs { name: String, outputs: usize },
+    #[error("the semantics do not use this slice")]
+    UnusedInput,
     #[error("this is the same slice as an earlier output; only one of them can be written")]
     SameOutput,
     #[error("no instruction writes buffer `{0}`, but one reads it")]
@@ -215,13 +232,26 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
+/// A word as messages quote it: a long one is cut.
+pub(super) fn quoted(word: &str) -> String {
+    match word.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_owned(),
+    }
+}
+
 /// The candidate closest to `name` by edit distance, if one is close enough to be a likely slip.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1) + 1;
+    if name.chars().count() > MAX_QUOTED {
+        return None;
+    }
+    // A word that was meant to be longer than it is spelled, such as `instruction`, is near its beginning.
+    let short_form = |candidate: &str| candidate.len() >= 4 && name.starts_with(candidate);
     candidates
         .into_iter()
         .map(|candidate| (edit_distance(name, candidate), candidate))
-        .filter(|&(distance, _)| distance <= limit)
+        .filter(|&(distance, candidate)| distance <= limit || short_form(candidate))
         .min()
         .map(|(_, candidate)| candidate.to_owned())
 }
@@ -251,6 +281,7 @@ mod tests {
         assert_eq!(edit_distance("kitten", "sitting"), 3);
         assert_eq!(nearest("spad", ["acc", "sp"]), Some("sp".to_owned()));
         assert_eq!(nearest("weights", ["acc", "sp"]), None);
+        assert_eq!(nearest("instruction", ["unit", "instr"]), Some("instr".to_owned()));
     }
 
     #[test]

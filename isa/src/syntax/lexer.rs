@@ -1,6 +1,6 @@
 //! Text to tokens. Knows no grammar: every word is an identifier, so that instructions may be named like operators.
 
-use super::diagnostic::{Diagnostic, Problem, Span};
+use super::diagnostic::{Diagnostic, Problem, Span, quoted};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
@@ -18,7 +18,7 @@ impl Token {
     /// How the token is called in a message.
     pub(super) fn describe(&self) -> String {
         match self {
-            Token::Ident(name) => format!("`{name}`"),
+            Token::Ident(name) => format!("`{}`", quoted(name)),
             Token::Int(v) => format!("`{v}`"),
             Token::Hex(v) => format!("`{v:#x}`"),
             Token::Float(v) => format!("`{v:?}`"),
@@ -100,6 +100,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn skip_blank(&mut self) {
+        // Some editors begin a file with a byte order mark.
+        if self.at == 0 && self.rest().starts_with('\u{feff}') {
+            self.at = '\u{feff}'.len_utf8();
+        }
         loop {
             self.take_while(char::is_whitespace);
             let comment =

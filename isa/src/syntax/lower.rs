@@ -113,8 +113,9 @@ impl Lowering {
                 }
                 Item::Hbm { name, size, scale, align, ordered } => {
                     let hbm = self.hbm(name, size, *scale, align.as_ref());
-                    if let Some(hbm) = self.note(hbm) {
-                        self.out.isa.hbm = Hbm { ordered: *ordered, ..hbm };
+                    match self.note(hbm) {
+                        Some(hbm) => self.out.isa.hbm = Hbm { ordered: *ordered, ..hbm },
+                        None => self.faulty_buffers.push(name.text.clone()),
                     }
                 }
                 Item::Buffer(ast) => {
@@ -228,7 +229,10 @@ impl Lowering {
     }
 
     fn hbm(&self, name: &Name, size: &Term, scale: u64, align: Option<&Term>) -> Parsed<Hbm> {
-        let too_big = || Diagnostic::error(size.span, Problem::BadNumber("the size".to_owned()));
+        let too_big = || {
+            let problem = Problem::TooMany { what: "bytes of main memory", limit: i64::MAX as usize };
+            Diagnostic::error(size.span, problem)
+        };
         let bytes = self.positive("the size", size)?.checked_mul(scale).ok_or_else(too_big)?;
         let bytes = i64::try_from(bytes).map_err(|_| too_big())?;
         let align = align.map_or(Ok(1), |a| self.positive("the alignment", a))?;
@@ -236,10 +240,10 @@ impl Lowering {
     }
 
     fn buffer(&self, ast: &BufferAst) -> Parsed<Buffer> {
-        let sizes = |terms: &[Term]| {
-            terms.iter().map(|t| self.positive("a dimension", t)).collect::<Parsed<Vec<u64>>>()
+        let sizes = |what: &'static str, terms: &[Term]| {
+            terms.iter().map(|t| self.positive(what, t)).collect::<Parsed<Vec<u64>>>()
         };
-        let (access, unit) = (sizes(&ast.access)?, sizes(&ast.unit)?);
+        let (access, unit) = (sizes("a dimension", &ast.access)?, sizes("a dimension", &ast.unit)?);
         let bytes = act_hlo::Shape::new(ast.elem, [access.clone(), unit.clone()].concat()).bytes();
         // A buffer is simulated in host memory; 16 GiB on chip is a slip of the pen.
         if bytes > 1 << 34 {
@@ -253,7 +257,7 @@ impl Lowering {
                 let problem = Problem::Count { what, expected: access.len(), got: terms.len() };
                 return Err(Diagnostic::error(*span, problem));
             }
-            Some((terms, _)) => sizes(terms)?,
+            Some((terms, _)) => sizes("an alignment", terms)?,
         };
         let init = match &ast.init {
             None => None,
@@ -484,6 +488,7 @@ impl Lowering {
         }
         let Some(at) = isa.buffers.iter().position(|b| b.name == ast.memory.text) else {
             let known = isa.buffers.iter().map(|b| b.name.as_str()).chain([isa.hbm.name.as_str()]);
+            let known = known.filter(|name| !name.is_empty());
             let nearest = nearest(&ast.memory.text, known);
             let problem = Problem::UnknownName { what: "buffer", name: ast.memory.text.clone(), nearest };
             return Err(Diagnostic::error(ast.memory.span, problem));

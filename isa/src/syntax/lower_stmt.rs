@@ -191,6 +191,12 @@ impl Block {
                 if let TermKind::Name(name) = &term.kind
                     && let Some(Meaning::F32Alpha(at)) = self.scope.meaning(name)
                 {
+                    if !elem.is_float() {
+                        let message =
+                            format!("an f32 attribute is a constant of a float type, not of {elem}");
+                        let problem = Problem::Operator { op: ast.op.text.clone(), message };
+                        return Err(Diagnostic::error(term.span, problem));
+                    }
                     return Ok(SymConst::F32Attr(at));
                 }
                 match self.scope.expr(term)? {

@@ -1,6 +1,8 @@
 //! What to do about a fault, where it can be told.
 
+use super::check::FOLDED;
 use super::diagnostic::Problem;
+use crate::expr::EvalExprError;
 
 impl Problem {
     /// A hint at the mend, shown below the fault.
@@ -12,6 +14,9 @@ impl Problem {
             Problem::Unterminated(what) => format!("close the {what} on the line on which it begins"),
             Problem::Expected { expected, found } if expected == "a condition" && found == "a number" => {
                 "compare it with a number, as in `x % 2 == 0`".to_owned()
+            }
+            Problem::Expected { expected, found } if expected == "`==`" && found == "`=`" => {
+                "`==` compares; a single `=` gives a name its value".to_owned()
             }
             Problem::Expected { found, .. } if found == "an f32 attribute" => {
                 "an f32 attribute is the value of a constant and nothing else".to_owned()
@@ -26,6 +31,7 @@ impl Problem {
             }
             Problem::TooDeep(_) => "name a part of it: a constant, or a statement of its own".to_owned(),
             Problem::EmptyRange { .. } => "the smaller end comes first; both belong to the range".to_owned(),
+            Problem::NotConstant(why) if *why != EvalExprError::Unsolved.to_string() => return None,
             Problem::NotConstant(_) => "only numbers and `const` names have a value here".to_owned(),
             Problem::Type { fits: Some(fits), .. } => {
                 format!("nothing is wrong for {fits}: a narrower range or a `require` can say so")
@@ -39,6 +45,17 @@ impl Problem {
             }
             Problem::NoLegalAlpha | Problem::Contradiction => {
                 "loosen a requirement or a range of the instruction".to_owned()
+            }
+            Problem::Unreachable { .. } => {
+                "slices lie within their memories and start at multiples of the alignment; loosen the requirement"
+                    .to_owned()
+            }
+            Problem::UnusedInput => "remove it, or compute with its `parameter`".to_owned(),
+            Problem::SeveralOutputs { .. } => {
+                "assembly and the oracle take it; for the compiler describe one instruction per output".to_owned()
+            }
+            Problem::Unsolvable { why, .. } if *why == FOLDED => {
+                "let the constant, or its broadcast, be an operand beside a value that is none".to_owned()
             }
             Problem::Unsolvable { why, .. } if *why == "is used nowhere" => "remove it".to_owned(),
             Problem::Unsolvable { .. } => {

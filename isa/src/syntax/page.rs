@@ -1,7 +1,7 @@
 //! A description as a page to read: memories with their sizes, instructions with their slices and equations.
 
 use super::printer::{Printer, attributes, names, size};
-use crate::model::{Computation, Instr, Isa};
+use crate::model::{Computation, Instr, Isa, Stmt};
 use act_hlo::{Binary, OpKind, Shape};
 use serde::Serialize;
 use std::fmt;
@@ -126,13 +126,21 @@ struct Equations<'a> {
     computation: &'a Computation,
     /// How each value is written where it is used.
     terms: Vec<String>,
+    /// Whether that is an infix operation, which needs parentheses inside another.
+    loose: Vec<bool>,
     lines: Vec<String>,
 }
 
 impl Equations<'_> {
     fn of(printer: &Printer<'_>, computation: &Computation) -> Vec<String> {
         let names = names(&computation.stmts);
-        let mut equations = Equations { printer, computation, terms: names.clone(), lines: Vec::new() };
+        let mut equations = Equations {
+            printer,
+            computation,
+            terms: names.clone(),
+            loose: vec![false; computation.stmts.len()],
+            lines: Vec::new(),
+        };
         for (k, stmt) in computation.stmts.iter().enumerate() {
             let term = equations.term(k);
             let uses = computation.stmts.iter().flat_map(|s| &s.operands).filter(|&&o| o == k).count();
@@ -141,6 +149,7 @@ impl Equations<'_> {
             let short = matches!(stmt.op, OpKind::Constant(_)) || uses == 1;
             if !root && !parameter && short && term.chars().count() <= INLINE {
                 equations.terms[k] = term;
+                equations.loose[k] = infix_symbol(stmt).is_some();
                 continue;
             }
             let dims: Vec<String> = stmt.dims.iter().map(|d| printer.expr(d)).collect();
@@ -159,39 +168,30 @@ impl Equations<'_> {
         let infix = |symbol: &str| {
             let side = |at: usize| {
                 let text = operand(at);
-                if text.contains(' ') && !text.ends_with(')') { format!("({text})") } else { text.to_owned() }
+                let loose = stmt.operands.get(at).is_some_and(|&o| self.loose[o]);
+                if loose { format!("({text})") } else { text.to_owned() }
             };
             format!("{} {symbol} {}", side(0), side(1))
         };
+        if let Some(symbol) = infix_symbol(stmt) {
+            return infix(symbol);
+        }
         match &stmt.op {
             OpKind::Parameter(k) => format!("input {k}"),
-            OpKind::Binary(Binary::Add) => infix("+"),
-            OpKind::Binary(Binary::Subtract) => infix("-"),
-            OpKind::Binary(Binary::Multiply) => infix("*"),
-            OpKind::Binary(Binary::Divide) => infix("/"),
             OpKind::Constant(_) => {
                 let mut text = String::new();
                 self.printer.operation(stmt, &self.terms, &mut text);
                 let inner = text.strip_prefix("constant(").and_then(|t| t.strip_suffix(')'));
                 inner.map(str::to_owned).unwrap_or(text)
             }
-            _ => {
-                let mut text = String::new();
-                self.printer.operation(stmt, &self.terms, &mut text);
+            op => {
+                let operands: Vec<&str> = (0..stmt.operands.len()).map(operand).collect();
+                let mut options = String::new();
+                self.printer.options(op, &mut options);
                 // Attributes of an operator stand inside its parentheses, so that a term can stand in another.
-                match text.split_once("), ") {
-                    Some((head, options)) if !options.contains("), ") => format!("{head}; {options})"),
-                    _ => self.outer_options(text),
-                }
+                let options = options.strip_prefix(", ").map(|o| format!("; {o}")).unwrap_or_default();
+                format!("{}({}{options})", op.name(), operands.join(", "))
             }
-        }
-    }
-
-    /// As above when operands have attributes too: the last closing parenthesis is the operator's.
-    fn outer_options(&self, text: String) -> String {
-        match text.rfind("), ") {
-            Some(at) => format!("{}; {})", &text[..at], &text[at + 3..]),
-            None => text,
         }
     }
 }
@@ -239,6 +239,16 @@ impl fmt::Display for InstrPage {
     }
 }
 
+fn infix_symbol(stmt: &Stmt) -> Option<&'static str> {
+    match stmt.op {
+        OpKind::Binary(Binary::Add) => Some("+"),
+        OpKind::Binary(Binary::Subtract) => Some("-"),
+        OpKind::Binary(Binary::Multiply) => Some("*"),
+        OpKind::Binary(Binary::Divide) => Some("/"),
+        _ => None,
+    }
+}
+
 /// `16 KiB`, `1 MiB`, `300 B`
 fn kib(bytes: u64) -> String {
     let text = size(bytes);
@@ -253,7 +263,7 @@ fn kib(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{load_target, targets};
+    use crate::{Isa, load_target, targets};
 
     #[test]
     fn softmax_reads_as_an_equation() {
@@ -268,6 +278,52 @@ mod tests {
         ] {
             assert!(page.contains(line), "{line}\n{page}");
         }
+    }
+
+    /// In every term each `;` follows the operands of the innermost call that is open there, and no call has two.
+    #[test]
+    fn attributes_close_with_their_own_call() {
+        let calls_without =
+            ["bitcast-convert", "reshape", "convert", "select", "minimum", "maximum", "fma", "clamp"];
+        let mut seen = 0;
+        for (name, _) in targets() {
+            for instr in load_target(name).unwrap().page().instructions {
+                for line in &instr.equations {
+                    let mut open: Vec<&str> = Vec::new();
+                    let mut word = 0;
+                    for (at, c) in line.char_indices() {
+                        match c {
+                            '(' => open.push(&line[word..at]),
+                            ')' => assert!(open.pop().is_some(), "{line}"),
+                            ';' if !open.is_empty() => {
+                                let call = open.last().copied().unwrap_or("");
+                                assert!(!calls_without.contains(&call), "{name}: {line}");
+                                seen += 1;
+                            }
+                            _ => {}
+                        }
+                        if !(c.is_ascii_alphanumeric() || c == '-' || c == '_') {
+                            word = at + c.len_utf8();
+                        }
+                    }
+                    assert!(open.is_empty(), "{name}: {line}");
+                }
+            }
+        }
+        assert!(seen > 100, "{seen}");
+        let page = |block: &str| {
+            let text = format!(
+                "isa t\nhbm d0: 1 KiB\nbuffer v: f32[8 | ] init 0\ninstr f beta(a, b) {{\nin v[a :+ 4]\nin v[b :+ 4]\n\
+                 out v[a :+ 4]\ncomputation {{\nx = f32[4] parameter(0)\ny = f32[4] parameter(1)\n{block}\n}}\n}}\n"
+            );
+            Isa::parse(&text, "t").unwrap().page().to_string()
+        };
+        let shown = page("c = pred[4] compare(x, y), direction=GT ROOT r = f32[4] select(c, x, y)");
+        assert!(shown.contains("= select(compare(x, y; direction=GT), x, y)\n"), "{shown}");
+        let shown = page(
+            "s = f32[4] add(x, y) e = f32[4] exponential(y) t = f32[4] add(s, e) ROOT r = f32[4] subtract(x, t)",
+        );
+        assert!(shown.contains("= x - ((x + y) + exponential(y))\n"), "{shown}");
     }
 
     #[test]

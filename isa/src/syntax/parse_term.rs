@@ -8,7 +8,7 @@ use super::parser::{Parsed, Parser};
 use crate::expr::Relation;
 
 /// Greatest height of a term; later passes recurse over terms.
-const MAX_DEPTH: usize = 100;
+const MAX_DEPTH: usize = 300;
 
 /// Deepest parentheses and braces: each level is a dozen calls of the parser, which must fit a thread's stack.
 pub(super) const MAX_NESTING: usize = 32;

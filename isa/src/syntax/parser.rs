@@ -272,6 +272,15 @@ impl Parser {
                 self.advance();
             } else if unit == "B" {
                 self.advance();
+            } else if !matches!(unit.as_str(), "align" | "ordered") && !ITEMS.contains(&unit.as_str()) {
+                let units = SIZE_UNITS.iter().map(|(name, _)| *name);
+                let nearest = units
+                    .clone()
+                    .find(|name| name.eq_ignore_ascii_case(&canonical))
+                    .map(str::to_owned)
+                    .or_else(|| nearest(unit, units));
+                let problem = Problem::UnknownName { what: "unit of size", name: unit.clone(), nearest };
+                return Err(Diagnostic::error(self.span(), problem));
             }
         }
         let (mut align, mut ordered) = (None, false);
@@ -399,11 +408,17 @@ impl Parser {
             computation: None,
             encodings: Vec::new(),
         };
-        if self.eat_word("alpha") {
-            instr.alpha = self.attrs()?;
-        }
-        if self.eat_word("beta") {
-            instr.beta = self.attrs()?;
+        let (mut alpha, mut beta) = (false, false);
+        loop {
+            if !alpha && self.eat_word("alpha") {
+                alpha = true;
+                instr.alpha = self.attrs()?;
+            } else if !beta && self.eat_word("beta") {
+                beta = true;
+                instr.beta = self.attrs()?;
+            } else {
+                break;
+            }
         }
         self.expect("{")?;
         while !self.eat("}") {
@@ -435,7 +450,12 @@ impl Parser {
         match word.as_str() {
             "in" => instr.inputs.push(self.slice()?),
             "out" => instr.outputs.push(self.slice()?),
-            "require" => instr.requires.push(self.term()?),
+            "require" => {
+                instr.requires.push(self.term()?);
+                if self.is("=") {
+                    return self.unexpected("`==`");
+                }
+            }
             "encode" => instr.encodings.push(self.encoding()?),
             "update" => {
                 let register = self.name("a register")?;

@@ -313,7 +313,8 @@ impl Printer<'_> {
         }
     }
 
-    fn options(&self, op: &SymOp, out: &mut String) {
+    /// The attributes of an operator, each behind a comma.
+    pub(super) fn options(&self, op: &SymOp, out: &mut String) {
         let exprs = |v: &[Expr]| v.iter().map(|e| self.expr(e)).collect::<Vec<String>>().join(", ");
         let mut braces = |name: &str, text: String| {
             let _ = write!(out, ", {name}={{{text}}}");

@@ -168,7 +168,14 @@ impl Scope {
     /// # Errors
     /// Attributes and registers in it, overflow.
     pub(super) fn value(&self, term: &Term) -> Parsed<i64> {
-        let expr = self.expr(term)?;
+        // Only constants have a value here.
+        let constant = |mut fault: Diagnostic| {
+            if let Problem::UnknownName { what, .. } = &mut fault.problem {
+                *what = if *what == "attribute" { "constant" } else { *what };
+            }
+            fault
+        };
+        let expr = self.expr(term).map_err(constant)?;
         expr.eval(Env::default())
             .map_err(|error| Diagnostic::error(term.span, Problem::NotConstant(error.to_string())))
     }

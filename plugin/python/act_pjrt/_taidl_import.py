@@ -44,7 +44,14 @@ def main() -> None:
     sys.path[0] = str(file.parent)
     sys.modules.update(_modules())
     with contextlib.redirect_stdout(sys.stderr):
-        runpy.run_path(str(file), run_name="__main__")
+        try:
+            runpy.run_path(str(file), run_name="__main__")
+        except SystemExit as end:
+            # A script may end itself when it is done; anything but 0 is a failure with its reason, as in Python.
+            if end.code not in (None, 0):
+                reason = f"it ended with status {end.code}" if isinstance(end.code, int) else str(end.code)
+                print(reason, file=sys.stderr)
+                sys.exit(1)
     print(json.dumps([{"name": made.name, "text": made.raw_taidl()} for made in taidl.created]))
 
 

@@ -21,6 +21,9 @@ __all__ = ["Accelerator", "Constant", "DataModel", "Instruction", "Slice", "Taid
 # The released language has no size for main memory.
 _HBM_SIZE = "64 GiB"
 
+# Words of the text form that no attribute may be called; ``@a.in`` says all the same which is meant.
+_RESERVED = {"and", "or", "not", "in", "by", "inf", "nan", "true", "false"}
+
 # Every accelerator that was made, in order; ``act isa import`` asks for them.
 created: list[Accelerator] = []
 
@@ -62,6 +65,19 @@ class DataModel:
 def _name(name: str) -> str:
     """A name that the text form can spell."""
     return re.sub(r"\W", "_", name.strip(), flags=re.ASCII)
+
+
+def _attributes(instruction: Instruction) -> dict[str, str]:
+    """Attributes whose names are words of the text form, and the names that they get there."""
+    taken = {_name(name) for name in (*instruction.comp_attr, *instruction.addr_attr)}
+    renamed = {}
+    for name in sorted(taken & _RESERVED):
+        fresh = f"{name}_"
+        while fresh in taken:
+            fresh += "_"
+        taken.add(fresh)
+        renamed[name] = fresh
+    return renamed
 
 
 def _expression(value: int | str) -> str:
@@ -131,8 +147,11 @@ class Instruction:
     set_abstract_computation = add_semantics
 
     def _lines(self) -> list[str]:
-        alpha = ", ".join(_name(name) for name in self.comp_attr)
-        beta = ", ".join(_name(name) for name in self.addr_attr)
+        renamed = _attributes(self)
+        alpha, beta = (
+            ", ".join(renamed.get(_name(name), _name(name)) for name in names)
+            for names in (self.comp_attr, self.addr_attr)
+        )
         lines = [f"instr {_name(self.instruction)} alpha({alpha}) beta({beta}) {{"]
         for word, slices in (("in", self.inputs), ("out", self.outputs)):
             for buffer, start, length in slices:
@@ -145,7 +164,10 @@ class Instruction:
         # "0" is what the released tools store for a cost that nobody stated.
         if str(self.cost).strip() not in ("", "0"):
             lines.append(f"  cost {_expression(self.cost)}")
-        return [*lines, self.semantics.strip("\n"), "}", ""]
+        lines = [*lines, self.semantics.strip("\n"), "}", ""]
+        for name, fresh in renamed.items():
+            lines = [re.sub(rf"@([ca])\.{name}(?![\w.])", rf"@\1.{fresh}", line) for line in lines]
+        return lines
 
 
 class Accelerator:
