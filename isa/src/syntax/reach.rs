@@ -80,7 +80,7 @@ fn within_memories(isa: &Isa, instr: &Instr) -> Vec<Cond> {
     let mut out = Vec::new();
     let aligned = |start: &Expr, align: u64| {
         let rest = Expr::Mod(start.clone().into(), number(align).into());
-        (align > 1).then(|| Cond::Cmp(Relation::Eq, rest, Expr::Int(0)))
+        (align > 1).then_some(Cond::Cmp(Relation::Eq, rest, Expr::Int(0)))
     };
     for slice in instr.inputs.iter().chain(&instr.outputs) {
         match slice {
