@@ -167,6 +167,8 @@ fn only_extensions_that_we_mean_to_offer_are_seen() {
     let mut types: Vec<i32> = api().extensions().map(|node| unsafe { (*node).r#type }).collect();
     types.sort_unstable();
     let offered = [
+        // Our own.
+        extension_type::PROFILER,
         extension_type::LAYOUTS,
         extension_type::FFI,
         extension_type::MEMORY_DESCRIPTIONS,
