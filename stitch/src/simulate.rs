@@ -24,6 +24,7 @@ mod native;
 mod pair_dot;
 mod place;
 mod pool;
+mod registers;
 mod roots;
 mod rounding;
 mod scalar;
@@ -80,7 +81,10 @@ pub enum LowerError {
     Instantiate { instr: String, error: InstantiateError },
     #[error("{instr}: {error}")]
     Unsupported { instr: String, error: Unsupported },
-    #[error("{instr} depends on control registers that the code changes, which only the oracle executes")]
+    /// They are followed through so many executions only.
+    #[error(
+        "{instr}: the code changes control registers in more executions than are simulated, or to no value"
+    )]
     ChangingRegisters { instr: String },
     #[error("{instr}: {slice} has a shape that depends on an address, or no affine address in main memory")]
     VariableShape { instr: String, slice: Position },
@@ -154,7 +158,7 @@ impl Executable {
         options: Options,
     ) -> Result<Executable, LowerError> {
         let session = Session::new();
-        let kernel = Kernel::read(isa, &session.parse(module.text())?)?;
+        let kernel = registers::resolved(isa, Kernel::read(isa, &session.parse(module.text())?)?)?;
         let placement = place::place(isa, &kernel)?;
         let mut violation = placement.violation.clone();
         let mut unwritten = 0;
@@ -177,7 +181,7 @@ impl Executable {
                 interface,
                 counters,
                 buffers,
-                code: Err(Fault { instr: site, number, text, check }),
+                code: Err(Fault { instr: kernel.sites[site].position, number, text, check }),
             });
         }
         let layouts = layout::layouts(isa, &placement.extents);

@@ -3,7 +3,7 @@
 
 use super::address::{self, Attributes};
 use super::fault::Check;
-use super::kernel::{Kernel, Kind};
+use super::kernel::{Kernel, Kind, Site};
 use super::place::{Located, Place, Region, Start, reach};
 use act_isa::{AttrKind, Isa};
 
@@ -61,14 +61,13 @@ fn element_starts(start: i64, dims: &[(i64, i64)]) -> Option<Vec<i128>> {
 pub(crate) struct Checker<'a> {
     pub(crate) isa: &'a Isa,
     pub(crate) kernel: &'a Kernel,
-    pub(crate) registers: &'a [i64],
     pub(crate) sites: &'a [Located],
 }
 
 impl Checker<'_> {
     pub(crate) fn attributes(&self, site: usize) -> Attributes<'_> {
-        let (alpha, beta) = (&self.sites[site].alpha, &self.kernel.sites[site].beta);
-        Attributes { alpha, registers: self.registers, beta }
+        let Site { registers, beta, .. } = &self.kernel.sites[site];
+        Attributes { alpha: &self.sites[site].alpha, registers, beta }
     }
 
     /// Whether every check of the site holds in every iteration, as far as affine ranges tell.

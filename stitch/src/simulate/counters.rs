@@ -23,7 +23,7 @@ pub(crate) fn total(isa: &Isa, kernel: &Kernel, layouts: &[BufferLayout]) -> Res
             Kind::Instr { op, alpha } => {
                 let instr = isa.instr(*op);
                 let profile = instr
-                    .profile(isa, alpha)
+                    .profile_with(isa, alpha, &site.registers)
                     .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
                 total.count_times(&profile, count);
             }

@@ -21,8 +21,7 @@ pub(crate) fn hazards(isa: &Isa, kernel: &Kernel, placement: &Placement) -> Resu
         let shape = Shape::new(b.elem, [b.access.as_slice(), b.unit.as_slice()].concat());
         Bytes { known: vec![b.init.is_some(); shape.bytes() as usize], ..Bytes::default() }
     };
-    let registers = isa.register_values();
-    let checker = Checker { isa, kernel, registers: &registers, sites: &placement.sites };
+    let checker = Checker { isa, kernel, sites: &placement.sites };
     let mut shadow = Shadow {
         checker,
         proved: (0..kernel.sites.len()).map(|site| checker.proves(site)).collect(),

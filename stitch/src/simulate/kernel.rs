@@ -38,6 +38,10 @@ pub(crate) struct Site {
     pub(crate) text: String,
     pub(crate) kind: Kind,
     pub(crate) beta: Vec<Address>,
+    /// What the control registers hold before.
+    pub(crate) registers: Vec<i64>,
+    /// Position among the instructions of the text.
+    pub(crate) position: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -296,7 +300,8 @@ impl Reader<'_> {
     }
 
     fn site(&mut self, text: String, kind: Kind, beta: Vec<Address>) -> Item {
-        self.sites.push(Site { text, kind, beta });
+        let (registers, position) = (self.isa.register_values(), self.sites.len());
+        self.sites.push(Site { text, kind, beta, registers, position });
         Item::Site(self.sites.len() - 1)
     }
 }

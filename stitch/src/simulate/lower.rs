@@ -7,7 +7,7 @@ use super::address;
 use super::code::{Code, Value};
 use super::host_copy::HostCopy;
 use super::independence::Parallel;
-use super::kernel::{Item, Kernel, Kind, Loop};
+use super::kernel::{Item, Kernel, Kind, Loop, Site};
 use super::layout::BufferLayout;
 use super::machine::word;
 use super::native::{self, Scopes, Source, Workspace};
@@ -32,6 +32,11 @@ pub(crate) struct Lowered {
     pub(crate) shared: Shared,
 }
 
+/// What a native function depends on.
+fn what(site: &Site) -> (&Kind, &[i64]) {
+    (&site.kind, &site.registers)
+}
+
 /// The text of a module with `@act_entry(machine)` and, for parallel loop k, `@act_body_k(machine, variables, first,
 /// end)`.
 ///
@@ -48,21 +53,22 @@ pub(crate) fn lower(
     let scopes =
         Scopes { hbm: shared.scope(), buffers: isa.buffers.iter().map(|_| shared.scope()).collect() };
     let (mut names, mut functions) = (BTreeMap::new(), String::new());
-    let mut calls: BTreeMap<&Kind, usize> = BTreeMap::new();
-    kernel.sites.iter().for_each(|site| *calls.entry(&site.kind).or_default() += 1);
+    let mut calls: BTreeMap<(&Kind, &[i64]), usize> = BTreeMap::new();
+    kernel.sites.iter().for_each(|site| *calls.entry(what(site)).or_default() += 1);
     let mut callees = Vec::with_capacity(kernel.sites.len());
     for (site, located) in kernel.sites.iter().zip(&placement.sites) {
         let number = names.len();
-        let number = *names.entry(&site.kind).or_insert(number);
+        let number = *names.entry(what(site)).or_insert(number);
         let name = format!("act_native_{number}");
         if number + 1 == names.len() && !callees.contains(&name) {
             functions.push_str(&match &site.kind {
                 Kind::Instr { op, alpha } => {
                     let instr = isa.instr(*op);
                     let places = &located.places;
-                    let source = Source { isa, instr, alpha, places, layouts, scopes: &scopes };
+                    let registers = &site.registers;
+                    let source = Source { isa, instr, alpha, registers, places, layouts, scopes: &scopes };
                     let function = native::instruction(&source, &name, &mut shared)?;
-                    native::inlined(function, calls[&site.kind])
+                    native::inlined(function, calls[&what(site)])
                 }
                 Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides, staged } => {
                     let copy = HostCopy { elem_bytes: *elem_bytes, lengths, from_strides, to_strides };
@@ -77,7 +83,7 @@ pub(crate) fn lower(
         }
         callees.push(name);
     }
-    let nest = Nest { isa, kernel, placement, layouts, parallel, callees: &callees };
+    let nest = Nest { kernel, placement, layouts, parallel, callees: &callees };
     functions.push_str(&nest.entry());
     for (number, region) in parallel.iter().enumerate() {
         functions.push_str(&nest.parallel_body(number, region));
@@ -101,7 +107,6 @@ pub(crate) fn lower(
 }
 
 struct Nest<'a> {
-    isa: &'a Isa,
     kernel: &'a Kernel,
     placement: &'a Placement,
     layouts: &'a [BufferLayout],
@@ -259,7 +264,7 @@ impl Nest<'_> {
     fn expression(&self, function: &mut Function, site: usize, e: &Expr) -> Value {
         let attributes = address::Attributes {
             alpha: &self.placement.sites[site].alpha,
-            registers: &self.isa.register_values(),
+            registers: &self.kernel.sites[site].registers,
             beta: &self.kernel.sites[site].beta,
         };
         if let Some(affine) = attributes.address(e) {

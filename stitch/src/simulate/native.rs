@@ -43,7 +43,8 @@ pub(crate) struct Source<'a> {
     pub(crate) isa: &'a Isa,
     pub(crate) instr: &'a Instr,
     pub(crate) alpha: &'a [AttrVal],
-    /// Slices of any site with this instruction and alpha; their starts do not matter.
+    pub(crate) registers: &'a [i64],
+    /// Slices of any site with this instruction, alpha and registers; their starts do not matter.
     pub(crate) places: &'a [Place],
     pub(crate) layouts: &'a [BufferLayout],
     pub(crate) scopes: &'a Scopes,
@@ -58,9 +59,9 @@ pub(crate) fn instruction(
     name: &str,
     shared: &mut Shared,
 ) -> Result<String, LowerError> {
-    let Source { isa, instr, alpha, places, layouts, scopes } = *source;
+    let Source { isa, instr, alpha, registers, places, layouts, scopes } = *source;
     let graph = instr
-        .instantiate(isa, alpha)
+        .instantiate_with(isa, alpha, registers)
         .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
     let mut code = Code::default();
     let (workspace, pointers) = open_function(&mut code, name, places.len());

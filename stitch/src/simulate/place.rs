@@ -5,9 +5,8 @@
 use super::LowerError;
 use super::address::{self, Address, Attributes, SegmentIndex};
 use super::check::{Checker, Violation};
-use super::kernel::{Item, Kernel, Kind, Site};
+use super::kernel::{Item, Kernel, Kind};
 use act_isa::{Affine, BufferSlice, Expr, HbmWindow, Instr, Isa, Position, Slice};
-use std::collections::BTreeSet;
 
 /// Most instructions that are stepped through to decide what affine ranges leave open.
 const MAX_STEPS: u64 = 1 << 24;
@@ -57,12 +56,9 @@ pub(crate) struct Placement {
 /// # Errors
 /// A slice whose shape depends on an address or that fits no buffer, and kernels too long to decide.
 pub(crate) fn place(isa: &Isa, kernel: &Kernel) -> Result<Placement, LowerError> {
-    let registers = isa.register_values();
-    let changing = changed_registers(isa, kernel);
-    let sites: Vec<Located> = (0..kernel.sites.len())
-        .map(|k| locate(isa, kernel, k, &registers, &changing))
-        .collect::<Result<_, _>>()?;
-    let checker = Checker { isa, kernel, registers: &registers, sites: &sites };
+    let sites: Vec<Located> =
+        (0..kernel.sites.len()).map(|k| locate(isa, kernel, k)).collect::<Result<_, _>>()?;
+    let checker = Checker { isa, kernel, sites: &sites };
     let open: Vec<bool> = (0..sites.len()).map(|k| !checker.proves(k)).collect();
     let mut extents: Vec<Vec<u64>> = isa.buffers.iter().map(|b| vec![0; b.access.len()]).collect();
     for (located, count) in sites.iter().zip(kernel.executions()) {
@@ -81,15 +77,6 @@ pub(crate) fn place(isa: &Isa, kernel: &Kernel) -> Result<Placement, LowerError>
     Ok(Placement { sites, violation, extents })
 }
 
-/// Control registers that some instruction of the kernel gives another value.
-fn changed_registers(isa: &Isa, kernel: &Kernel) -> BTreeSet<u16> {
-    let updates = |site: &Site| match &site.kind {
-        Kind::Instr { op, .. } => isa.instr(*op).updates.as_slice(),
-        Kind::HostCopy { .. } => &[],
-    };
-    kernel.sites.iter().flat_map(updates).map(|(register, _)| *register).collect()
-}
-
 fn extend(place: &Place, trips: &[u64], extents: &mut [Vec<u64>]) {
     let Region::OnChip { buffer, start, len } = &place.region else { return };
     for ((extent, start), len) in extents[*buffer].iter_mut().zip(start).zip(len) {
@@ -102,15 +89,7 @@ fn extend(place: &Place, trips: &[u64], extents: &mut [Vec<u64>]) {
     }
 }
 
-/// `changing` are the registers that some instruction of the kernel changes; the others keep the value that `registers`
-/// gives.
-fn locate(
-    isa: &Isa,
-    kernel: &Kernel,
-    site: usize,
-    registers: &[i64],
-    changing: &BTreeSet<u16>,
-) -> Result<Located, LowerError> {
+fn locate(isa: &Isa, kernel: &Kernel, site: usize) -> Result<Located, LowerError> {
     let site = &kernel.sites[site];
     match &site.kind {
         Kind::HostCopy { elem_bytes, lengths, from_strides, to_strides, .. } => {
@@ -128,13 +107,10 @@ fn locate(
         }
         Kind::Instr { op, alpha } => {
             let instr = isa.instr(*op);
-            if !instr.updates.is_empty() || !instr.registers_mentioned().is_disjoint(changing) {
-                return Err(LowerError::ChangingRegisters { instr: instr.name.clone() });
-            }
             let alpha = instr
                 .alpha_env(alpha)
                 .map_err(|error| LowerError::Instantiate { instr: instr.name.clone(), error })?;
-            let attributes = Attributes { alpha: &alpha, registers, beta: &site.beta };
+            let attributes = Attributes { alpha: &alpha, registers: &site.registers, beta: &site.beta };
             let inputs = instr.inputs.iter().enumerate().map(|(k, s)| (s, Position::Input(k), false));
             let outputs = instr.outputs.iter().enumerate().map(|(k, s)| (s, Position::Output(k), true));
             let mut places = Vec::new();
