@@ -68,8 +68,8 @@ impl Writer<'_> {
         }
         let mut beta = Vec::with_capacity(site.beta.len());
         for address in &site.beta {
-            let terms = address.offset.ivs.iter().map(|&(iv, k)| variables[iv.0 as usize].checked_mul(k));
-            let value = terms.fold(Some(address.offset.c0), |sum, term| sum?.checked_add(term?));
+            let mut terms = address.offset.ivs.iter().map(|&(iv, k)| variables[iv.0 as usize].checked_mul(k));
+            let value = terms.try_fold(address.offset.c0, |sum: i64, term| sum.checked_add(term?));
             let offset = Affine::constant(value.ok_or_else(refused)?);
             beta.push(Address { segment: address.segment, offset });
         }
