@@ -47,7 +47,7 @@ def main() -> None:
         try:
             runpy.run_path(str(file), run_name="__main__")
         except SystemExit as end:
-            # A script may end itself when it is done; anything but 0 is a failure with its reason, as in Python.
+            # A script may end itself when it is done; anything but 0 is a failure, as in Python.
             if end.code not in (None, 0):
                 reason = f"it ended with status {end.code}" if isinstance(end.code, int) else str(end.code)
                 print(reason, file=sys.stderr)
