@@ -28,6 +28,7 @@ pub use ortools::{LIBRARY_VARIABLE, SolverMissing};
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{Assembly, Isa, TiledKernel};
 use csp::{Csp, Outcome};
+use spill::Relief;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -167,19 +168,21 @@ pub fn allocate(
         Attempt::Failed { error, relieved } => (error, relieved),
     };
     // Breadth first, so that few spills are preferred to many.
-    let mut queue: VecDeque<(u32, PiiGraph)> = relieved.into_iter().map(|g| (1, g)).collect();
-    let mut left = options.limits.spilled_graphs;
+    let mut left = options.limits.spilled_graphs as usize;
+    // No more than will be looked at.
+    let mut queue: VecDeque<(u32, Relief)> = relieved.into_iter().take(left).map(|r| (1, r)).collect();
     let limits = AllocLimits { prefixes: options.limits.prefixes / 4, ..options.limits };
     let options = &AllocOptions { limits, ..*options };
-    while let Some((spills, graph)) = queue.pop_front() {
+    while let Some((spills, relief)) = queue.pop_front() {
         if left == 0 || spills > options.limits.spills {
             break;
         }
         left -= 1;
-        match attempt(isa, kernel, graph, options) {
+        match attempt(isa, kernel, relief.graph(isa), options) {
             Ok(Attempt::Allocated(allocation)) => return Ok(*allocation),
             Ok(Attempt::Failed { relieved, .. }) => {
-                queue.extend(relieved.into_iter().map(|g| (spills + 1, g)));
+                let room = left.saturating_sub(queue.len());
+                queue.extend(relieved.into_iter().take(room).map(|r| (spills + 1, r)));
             }
             Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
             Err(_) => {}
@@ -191,10 +194,10 @@ pub fn allocate(
 /// What came of one graph.
 enum Attempt {
     Allocated(Box<Allocation>),
-    /// Why not, and graphs that need less of the buffer that was too small.
+    /// Why not, and ways to need less of the buffer that was too small.
     Failed {
         error: AllocError,
-        relieved: Vec<PiiGraph>,
+        relieved: Vec<Relief>,
     },
 }
 
@@ -233,7 +236,7 @@ fn attempt(
         return Err(missing.into());
     }
     let buffer = culprit.and_then(|b| isa.buffers.get(b)).map(|b| b.name.clone());
-    let relieved = culprit.map(|b| spill::relieve(isa, &graph, &skeleton, &preferred, b)).unwrap_or_default();
+    let relieved = culprit.map(|b| spill::relieve(isa, graph, &skeleton, &preferred, b)).unwrap_or_default();
     let error = if undecided == 0 && orders.exhausted() {
         AllocError::NoFit { buffer, orders: tried }
     } else {

@@ -6,19 +6,35 @@ use super::skeleton::{Owner, Skeleton};
 use crate::pii::{PiiGraph, PiiId, PiiNode, PiiOp};
 use act_hlo::{ElemType, Literal, OpKind, Shape};
 use act_isa::{Affine, AttrKind, AttrVal, BufferId, Env, Expr, Instr, InstrId, Isa, Slice, Space, View};
+use std::rc::Rc;
 
 /// Scratch values start at multiples of this many bytes (or of what the description demands of addresses).
 const SCRATCH_ALIGN: u64 = 64;
 
-/// Graphs with one more value of buffer `buffer` moved out of the way, for the point of `order` where that buffer is
+/// A graph with one more value moved out of the way, to be made when it is tried: there may be many, and large ones.
+pub(super) struct Relief {
+    graph: Rc<PiiGraph>,
+    victim: PiiId,
+    replacement: Replacement,
+    /// By node: it is computed after the value is moved.
+    late: Rc<[bool]>,
+}
+
+impl Relief {
+    pub(super) fn graph(&self, isa: &Isa) -> PiiGraph {
+        rewritten(isa, &self.graph, self.victim, &self.replacement, &self.late)
+    }
+}
+
+/// The ways to move one more value of buffer `buffer` out of the way, for the point of `order` where that buffer is
 /// fullest; the best guess first: values whose next use is furthest away.
 pub(super) fn relieve(
     isa: &Isa,
-    graph: &PiiGraph,
+    graph: PiiGraph,
     skeleton: &Skeleton,
     order: &[usize],
     buffer: usize,
-) -> Vec<PiiGraph> {
+) -> Vec<Relief> {
     let mut time = vec![0usize; skeleton.steps.len()];
     for (at, &step) in order.iter().enumerate() {
         time[step] = at + 1;
@@ -43,21 +59,25 @@ pub(super) fn relieve(
         }
     }
     waiting.sort_by_key(|&(next, id)| (std::cmp::Reverse(next), id));
-    let late: Vec<bool> = {
+    let late: Rc<[bool]> = {
         let mut late = vec![false; graph.nodes.len()];
         for (step, &at) in time.iter().enumerate() {
             late[skeleton.steps[step].node.0 as usize] = at > gap;
         }
-        late
+        late.into()
     };
+    let graph = Rc::new(graph);
     waiting
         .iter()
         .flat_map(|&(_, id)| {
-            let remade = remade(graph, id).map(Replacement::Remade);
-            let spilled = spill_pair(isa, graph, id).map(Replacement::Spilled);
+            let remade = remade(&graph, id).map(Replacement::Remade);
+            let spilled = spill_pair(isa, &graph, id).map(Replacement::Spilled);
             remade.into_iter().chain(spilled).map(move |r| (id, r))
         })
-        .map(|(id, replacement)| rewritten(isa, graph, id, &replacement, &late))
+        .map(|(victim, replacement)| {
+            let (graph, late) = (Rc::clone(&graph), Rc::clone(&late));
+            Relief { graph, victim, replacement, late }
+        })
         .collect()
 }
 
