@@ -2,6 +2,7 @@
 //! left and depth by columns on the right, whatever the program's own layout.
 
 use crate::tile::granularity::operand_groups;
+use crate::tile::rebuild::with_parameters;
 use crate::tile::{Axes, AxisId, NormalRegion};
 use act_hlo::{Graph, GraphError, NodeId, Op, Shape};
 use act_isa::Isa;
@@ -134,38 +135,19 @@ pub fn leaf_groups(region: &NormalRegion, axes: &Axes, isa: &Isa) -> Vec<Vec<Opt
 
 /// Replaces leaf k by a leaf whose dimension i is the old dimension `orders[k][i]`, under a transpose that undoes it.
 fn permute_leaves(region: &NormalRegion, orders: &[Option<Vec<usize>>]) -> Result<NormalRegion, GraphError> {
-    let mut out = NormalRegion { graph: Graph::new(region.graph.name.clone()), ..region.clone() };
-    let mut node_of: Vec<NodeId> = Vec::with_capacity(region.graph.nodes().len());
-    for id in region.graph.ids() {
-        let node = region.graph.node(id);
-        let new = match &node.op {
-            Op::Parameter(k) => {
-                let k = *k as usize;
-                match orders.get(k).and_then(Option::as_ref) {
-                    Some(order) if !order.iter().copied().eq(0..order.len()) => {
-                        let dims: Vec<u64> = order.iter().map(|&d| node.shape.dims[d]).collect();
-                        out.leaves[k].view.dims =
-                            order.iter().map(|&d| region.leaves[k].view.dims[d]).collect();
-                        let leaf = out.graph.parameter(Shape::new(node.shape.elem, dims));
-                        let mut perm = vec![0; order.len()];
-                        order.iter().enumerate().for_each(|(i, &d)| perm[d] = i);
-                        out.graph.add_declared(Op::Transpose { perm }, &[leaf], Some(&node.shape))?
-                    }
-                    _ => out.graph.parameter(node.shape.clone()),
-                }
-            }
-            op => {
-                let operands: Vec<NodeId> = node.operands.iter().map(|o| node_of[o.0 as usize]).collect();
-                out.graph.add_declared(op.clone(), &operands, Some(&node.shape))?
-            }
+    let mut leaves = region.leaves.clone();
+    let graph = with_parameters(&region.graph, |graph, k, id, _| {
+        let shape = region.graph.shape(id);
+        let order = orders.get(k).and_then(Option::as_ref);
+        let Some(order) = order.filter(|order| !order.iter().copied().eq(0..order.len())) else {
+            return Ok(graph.parameter(shape.clone()));
         };
-        let noted = out.graph.annotate(new);
-        noted.name.clone_from(&node.name);
-        noted.source.clone_from(&node.source);
-        node_of.push(new);
-    }
-    for root in region.graph.roots() {
-        out.graph.add_root(node_of[root.0 as usize])?;
-    }
-    Ok(out)
+        let dims: Vec<u64> = order.iter().map(|&d| shape.dims[d]).collect();
+        leaves[k].view.dims = order.iter().map(|&d| region.leaves[k].view.dims[d]).collect();
+        let leaf = graph.parameter(Shape::new(shape.elem, dims));
+        let mut perm = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(i, &d)| perm[d] = i);
+        graph.add_declared(Op::Transpose { perm }, &[leaf], Some(shape))
+    })?;
+    Ok(NormalRegion { graph, leaves, ..region.clone() })
 }

@@ -1,6 +1,6 @@
 //! What vector instructions of the processor the generated code asks for by name. Everything else is LLVM's choice.
 
-/// Instruction sets for products of bytes and for the size of register blocks, each with all before it.
+/// Instruction sets for products of bytes and of bfloat16 and for the size of register blocks, each with all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VectorLevel {
     /// Nothing by name: any processor.

@@ -1,7 +1,8 @@
 //! Elements in groups: instructions that multiply several pairs for one sum want so many elements of the contracted
 //! dimension side by side. The host packs an operand so; here the tiled kernel says how it comes back from that.
 
-use act_hlo::{Graph, GraphError, NodeId, Op, Shape};
+use super::rebuild::with_parameters;
+use act_hlo::{GraphError, Op, Shape};
 use act_isa::TiledKernel;
 
 /// Adjacent elements along a dimension that stand together, behind all other dimensions.
@@ -32,36 +33,16 @@ pub(super) fn with_groups(kernel: TiledKernel, groups: &[Option<Group>]) -> Resu
     if groups.iter().all(Option::is_none) {
         return Ok(kernel);
     }
-    let mut graph = Graph::new(kernel.graph.name.clone());
-    let mut new: Vec<NodeId> = Vec::with_capacity(kernel.graph.nodes().len());
-    for id in kernel.graph.ids() {
-        let node = kernel.graph.node(id);
-        let shape = &node.shape;
-        let built = match node.op {
-            Op::Parameter(k) => match groups.get(k as usize).copied().flatten() {
-                Some(group) => {
-                    let dims = group.dims(&shape.dims);
-                    let packed = graph.parameter(Shape::new(shape.elem, dims.clone()));
-                    let mut perm: Vec<usize> = (0..shape.dims.len()).collect();
-                    perm.insert(group.dim + 1, shape.dims.len());
-                    let rows = Shape::new(shape.elem, perm.iter().map(|&d| dims[d]).collect::<Vec<_>>());
-                    let rows = graph.add_declared(Op::Transpose { perm }, &[packed], Some(&rows))?;
-                    graph.add_declared(Op::Reshape, &[rows], Some(shape))?
-                }
-                None => graph.parameter(shape.clone()),
-            },
-            ref op => {
-                let operands: Vec<NodeId> = node.operands.iter().map(|o| new[o.0 as usize]).collect();
-                graph.add_declared(op.clone(), &operands, Some(shape))?
-            }
-        };
-        let noted = graph.annotate(built);
-        noted.name.clone_from(&node.name);
-        noted.source.clone_from(&node.source);
-        new.push(built);
-    }
-    for root in kernel.graph.roots() {
-        graph.add_root(new[root.0 as usize])?;
-    }
+    let graph = with_parameters(&kernel.graph, |graph, k, id, _| {
+        let shape = kernel.graph.shape(id);
+        let Some(group) = groups.get(k).copied().flatten() else { return Ok(graph.parameter(shape.clone())) };
+        let dims = group.dims(&shape.dims);
+        let packed = graph.parameter(Shape::new(shape.elem, dims.clone()));
+        let mut perm: Vec<usize> = (0..shape.dims.len()).collect();
+        perm.insert(group.dim + 1, shape.dims.len());
+        let rows = Shape::new(shape.elem, perm.iter().map(|&d| dims[d]).collect::<Vec<_>>());
+        let rows = graph.add_declared(Op::Transpose { perm }, &[packed], Some(&rows))?;
+        graph.add_declared(Op::Reshape, &[rows], Some(shape))
+    })?;
     Ok(TiledKernel { graph, ..kernel })
 }

@@ -11,6 +11,7 @@ pub mod nest;
 pub mod normalize;
 pub mod pack;
 pub mod plan;
+pub(crate) mod rebuild;
 pub mod segment;
 pub mod segments;
 mod shared;
