@@ -355,6 +355,20 @@ args_struct! {
         /// The buffer to destroy.
         buffer: *mut Buffer,
     }
+    BufferMemoryArgs = "PJRT_Buffer_Memory_Args" for BufferMemory {
+        /// The buffer asked about.
+        buffer: *mut Buffer,
+        /// Out; belongs to the client.
+        memory: *mut Memory,
+    }
+    BufferCopyToMemoryArgs = "PJRT_Buffer_CopyToMemory_Args" for BufferCopyToMemory {
+        /// The buffer to copy.
+        buffer: *mut Buffer,
+        /// Memory to copy to.
+        dst_memory: *mut Memory,
+        /// Out; the caller destroys it.
+        dst_buffer: *mut Buffer,
+    }
     BufferToHostBufferArgs = "PJRT_Buffer_ToHostBuffer_Args" for BufferToHostBuffer {
         /// The buffer to read.
         src: *mut Buffer,
@@ -492,6 +506,8 @@ pub(crate) fn layouts() -> Vec<Layout> {
         Layout::of::<LoadedExecutableGetExecutableArgs>(),
         Layout::of::<LoadedExecutableExecuteArgs>(),
         Layout::of::<BufferDestroyArgs>(),
+        Layout::of::<BufferMemoryArgs>(),
+        Layout::of::<BufferCopyToMemoryArgs>(),
         Layout::of::<BufferToHostBufferArgs>(),
     ]
 }

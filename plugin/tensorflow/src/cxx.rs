@@ -1,0 +1,181 @@
+//! The C++ functions of TensorFlow that no C function stands for, called by the Itanium ABI of x86-64: class types that
+//! are not trivially copyable go by address, also as results. Knows the layouts of the few classes involved, each
+//! as in libstdc++ and in the Abseil of the tested releases.
+
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+
+use pjrt_abi::Api;
+
+use crate::dynamic_symbols::LoadedLibrary;
+
+/// `std::unique_ptr<xla::PjRtClient>`: one pointer.
+type UniquePointer = *mut c_void;
+
+/// `absl::Status`: one word, 1 for success; other odd words hold a code, even ones point to a message.
+type StatusWord = usize;
+const STATUS_OK: StatusWord = 1;
+
+/// `absl::StatusOr<std::unique_ptr<xla::PjRtClient>>`
+#[repr(C)]
+struct StatusOrClient {
+    status: StatusWord,
+    client: UniquePointer,
+}
+
+/// `std::shared_ptr` to nothing.
+#[repr(C)]
+struct SharedPointer([usize; 2]);
+
+/// The beginning of an `absl::flat_hash_map` without elements: capacity, size, and the address of the control bytes,
+/// of which an empty map has one group: a sentinel, else empty slots. What follows is not read where nothing is held.
+#[repr(C)]
+struct EmptyMap {
+    capacity: usize,
+    size: usize,
+    control: *const i8,
+    slots: *const c_void,
+    rest: [usize; 4],
+}
+
+static EMPTY_GROUP: [i8; 32] = {
+    let mut group = [-128; 32];
+    group[0] = -1;
+    group[16] = -1;
+    group
+};
+
+/// A `std::string` of up to 15 bytes, which lie in the object itself.
+#[repr(C)]
+pub(crate) struct ShortString {
+    data: *const u8,
+    size: usize,
+    bytes: [u8; 16],
+}
+
+impl ShortString {
+    /// Writes the text into `place`, which must not be moved afterwards: the object points into itself.
+    pub(crate) fn write<'a>(place: &'a mut MaybeUninit<ShortString>, text: &CStr) -> &'a ShortString {
+        let text = text.to_bytes();
+        let size = text.len().min(15);
+        let mut bytes = [0; 16];
+        bytes[..size].copy_from_slice(&text[..size]);
+        let string = place.write(ShortString { data: std::ptr::null(), size, bytes });
+        string.data = string.bytes.as_ptr();
+        string
+    }
+}
+
+type WrapClient = unsafe extern "C" fn(
+    result: *mut StatusOrClient,
+    api: *const Api,
+    options: *const EmptyMap,
+    key_value_store: *mut SharedPointer,
+) -> *mut StatusOrClient;
+
+type SetClient = unsafe extern "C" fn(
+    result: *mut StatusWord,
+    device_type: *const ShortString,
+    client: *mut UniquePointer,
+) -> *mut StatusWord;
+
+type GetOpsFlags = unsafe extern "C" fn() -> *mut c_void;
+
+/// The functions.
+#[derive(Clone, Copy)]
+pub(crate) struct Functions {
+    /// `xla::WrapClientAroundCApi`
+    wrap_client: WrapClient,
+    /// `tensorflow::SetPjRtClientInTFGlobalResourceManager`
+    set_client: SetClient,
+    /// `tensorflow::GetXlaOpsCommonFlags`
+    get_ops_flags: GetOpsFlags,
+}
+
+/// Why TensorFlow has no client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InstallError {
+    /// The plugin made none, or one that TensorFlow does not take.
+    NotMade,
+    /// TensorFlow has one already.
+    NotTaken,
+}
+
+impl Functions {
+    /// The functions in TensorFlow's library.
+    ///
+    /// # Errors
+    /// The first that is missing, by the beginning of its mangled name.
+    pub(crate) fn find(library: LoadedLibrary) -> Result<Functions, &'static CStr> {
+        const WRAP: &CStr = c"_ZN3xla20WrapClientAroundCApiEPK8PJRT_ApiRKN4absl";
+        const SET: &CStr =
+            c"_ZN10tensorflow38SetPjRtClientInTFGlobalResourceManagerERKN3tsl10DeviceTypeESt10unique_ptr";
+        const FLAGS: &CStr = c"_ZN10tensorflow20GetXlaOpsCommonFlagsEv";
+        let text = |name: &'static CStr| name.to_str().unwrap_or_default();
+        let [wrap, set] = library.symbols_by_prefix([text(WRAP), text(SET)]);
+        let (wrap, set) = (wrap.ok_or(WRAP)?, set.ok_or(SET)?);
+        let flags = library.symbol(FLAGS).ok_or(FLAGS)?;
+        // SAFETY: the mangled names tell the parameters; the results are those of the tested releases.
+        unsafe {
+            Ok(Functions {
+                wrap_client: std::mem::transmute::<*mut c_void, WrapClient>(wrap),
+                set_client: std::mem::transmute::<*mut c_void, SetClient>(set),
+                get_ops_flags: std::mem::transmute::<*mut c_void, GetOpsFlags>(flags),
+            })
+        }
+    }
+
+    /// Makes a client of `api` and gives it to TensorFlow for the devices of that type.
+    ///
+    /// # Errors
+    /// Which of the two failed.
+    ///
+    /// # Safety
+    /// `api` must be a PJRT function table that lives for the rest of the process.
+    pub(crate) unsafe fn install_client(
+        &self,
+        api: *const Api,
+        device_type: &CStr,
+    ) -> Result<(), InstallError> {
+        let options = EmptyMap {
+            capacity: 0,
+            size: 0,
+            control: EMPTY_GROUP[16..].as_ptr(),
+            slots: std::ptr::null(),
+            rest: [0; 4],
+        };
+        let mut key_value_store = SharedPointer([0; 2]);
+        let mut made = StatusOrClient { status: 0, client: std::ptr::null_mut() };
+        // SAFETY: every argument has the layout that the function expects (above) and lives during the call.
+        unsafe { (self.wrap_client)(&raw mut made, api, &raw const options, &raw mut key_value_store) };
+        if made.status != STATUS_OK || made.client.is_null() {
+            return Err(InstallError::NotMade);
+        }
+        let mut place = MaybeUninit::uninit();
+        let device_type = ShortString::write(&mut place, device_type);
+        let mut status: StatusWord = 0;
+        // SAFETY: as above; the client is moved out of the pointer.
+        unsafe { (self.set_client)(&raw mut status, device_type, &raw mut made.client) };
+        if status == STATUS_OK { Ok(()) } else { Err(InstallError::NotTaken) }
+    }
+
+    /// Makes TensorFlow read its flags from the environment, unless it has done so.
+    pub(crate) fn read_flags(&self) {
+        // SAFETY: takes nothing, returns an address of its own, and may be called at any time.
+        unsafe { (self.get_ops_flags)() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_points_to_its_own_bytes() {
+        let mut place = MaybeUninit::uninit();
+        let string = ShortString::write(&mut place, c"ACT");
+        assert_eq!((string.data, string.size), (string.bytes.as_ptr(), 3));
+        assert_eq!(&string.bytes[..4], b"ACT\0");
+        assert_eq!(size_of::<ShortString>(), 32);
+    }
+}

@@ -1,0 +1,142 @@
+//! TensorFlow's C interface as far as this library uses it, looked up in the process. Declares and looks up, nothing
+//! else.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::dynamic_symbols::LoadedLibrary;
+
+/// `TF_Status`
+#[repr(C)]
+pub struct Status {
+    _private: [u8; 0],
+}
+
+/// `TF_Tensor`
+#[repr(C)]
+pub(crate) struct Tensor {
+    _private: [u8; 0],
+}
+
+/// `TF_KernelBuilder`
+#[repr(C)]
+pub(crate) struct KernelBuilder {
+    _private: [u8; 0],
+}
+
+/// `TF_OpKernelContext`
+#[repr(C)]
+pub(crate) struct KernelContext {
+    _private: [u8; 0],
+}
+
+/// `TFNPD_PluginParams`
+#[repr(C)]
+pub struct PluginParams {
+    /// Size of this struct in bytes without its tail padding.
+    pub(crate) struct_size: usize,
+    pub(crate) extension: *mut c_void,
+    /// Out: the name of the devices.
+    pub(crate) device_type: *const c_char,
+    /// Out: the set of operators that programs for the device are made of.
+    pub(crate) compilation_device_name: *const c_char,
+    /// Out: operators without a device go to the type of the highest priority; CPU has 70, GPU 210.
+    pub(crate) priority: i32,
+    /// Out: whether Python knows the name of the device.
+    pub(crate) is_pluggable_device: bool,
+    /// Out: whether operators outside of compiled functions are compiled one by one.
+    pub(crate) use_pjrt_on_demand_compile: bool,
+}
+
+/// `TF_Code`, which is that of PJRT's errors.
+pub(crate) mod code {
+    pub(crate) const OK: i32 = 0;
+    pub(crate) const INVALID_ARGUMENT: i32 = 3;
+    pub(crate) const INTERNAL: i32 = 13;
+}
+
+/// `TF_INT32`
+pub(crate) const INT32: i32 = 3;
+
+pub(crate) type Compute = unsafe extern "C" fn(kernel: *mut c_void, context: *mut KernelContext);
+
+/// The functions, under the names that they have in C.
+#[derive(Clone, Copy)]
+pub(crate) struct TensorFlow {
+    /// Where the C++ functions are.
+    pub(crate) library: LoadedLibrary,
+    pub(crate) new_status: unsafe extern "C" fn() -> *mut Status,
+    pub(crate) delete_status: unsafe extern "C" fn(*mut Status),
+    pub(crate) set_status: unsafe extern "C" fn(*mut Status, code: c_int, message: *const c_char),
+    pub(crate) get_code: unsafe extern "C" fn(*const Status) -> c_int,
+    pub(crate) message: unsafe extern "C" fn(*const Status) -> *const c_char,
+    pub(crate) delete_tensor: unsafe extern "C" fn(*mut Tensor),
+    pub(crate) new_kernel_builder: unsafe extern "C" fn(
+        operator: *const c_char,
+        device: *const c_char,
+        create: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
+        compute: Option<Compute>,
+        delete: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> *mut KernelBuilder,
+    pub(crate) type_constraint: unsafe extern "C" fn(*mut KernelBuilder, *const c_char, c_int, *mut Status),
+    pub(crate) host_memory: unsafe extern "C" fn(*mut KernelBuilder, *const c_char),
+    pub(crate) kernel_priority: unsafe extern "C" fn(*mut KernelBuilder, i32),
+    pub(crate) register_kernel: unsafe extern "C" fn(*const c_char, *mut KernelBuilder, *mut Status),
+    pub(crate) get_input: unsafe extern "C" fn(*mut KernelContext, c_int, *mut *mut Tensor, *mut Status),
+    pub(crate) set_output: unsafe extern "C" fn(*mut KernelContext, c_int, *const Tensor, *mut Status),
+    pub(crate) fail_kernel: unsafe extern "C" fn(*mut KernelContext, *mut Status),
+}
+
+/// Where one of TensorFlow's libraries has a function.
+fn function(libraries: &[LoadedLibrary], name: &'static CStr) -> Result<*mut c_void, &'static CStr> {
+    libraries.iter().find_map(|library| library.symbol(name)).ok_or(name)
+}
+
+/// The libraries of a TensorFlow in this process.
+fn libraries() -> Option<[LoadedLibrary; 2]> {
+    Some([
+        LoadedLibrary::find(c"libtensorflow_cc.so.2")?,
+        LoadedLibrary::find(c"libtensorflow_framework.so.2")?,
+    ])
+}
+
+/// What TensorFlow says its version is; `None` where there is none in this process.
+pub(crate) fn version() -> Option<String> {
+    let address = function(&libraries()?, c"TF_Version").ok()?;
+    // SAFETY: TensorFlow exports this name with this type.
+    let version: unsafe extern "C" fn() -> *const c_char = unsafe { std::mem::transmute(address) };
+    // SAFETY: it takes nothing and returns a static null-terminated string.
+    Some(unsafe { CStr::from_ptr(version()) }.to_string_lossy().into_owned())
+}
+
+impl TensorFlow {
+    /// The functions of the TensorFlow in this process.
+    ///
+    /// # Errors
+    /// The first function that is missing, or the library.
+    #[allow(clippy::missing_transmute_annotations, reason = "the fields say the types")]
+    pub(crate) fn find() -> Result<TensorFlow, &'static CStr> {
+        let libraries = libraries().ok_or(c"libtensorflow_cc.so.2")?;
+        let find = |name| function(&libraries, name);
+        // SAFETY: TensorFlow's headers declare each of these names with the type of its field.
+        unsafe {
+            use std::mem::transmute as typed;
+            Ok(TensorFlow {
+                library: libraries[0],
+                new_status: typed(find(c"TF_NewStatus")?),
+                delete_status: typed(find(c"TF_DeleteStatus")?),
+                set_status: typed(find(c"TF_SetStatus")?),
+                get_code: typed(find(c"TF_GetCode")?),
+                message: typed(find(c"TF_Message")?),
+                delete_tensor: typed(find(c"TF_DeleteTensor")?),
+                new_kernel_builder: typed(find(c"TF_NewKernelBuilder")?),
+                type_constraint: typed(find(c"TF_KernelBuilder_TypeConstraint")?),
+                host_memory: typed(find(c"TF_KernelBuilder_HostMemory")?),
+                kernel_priority: typed(find(c"TF_KernelBuilder_Priority")?),
+                register_kernel: typed(find(c"TF_RegisterKernelBuilder")?),
+                get_input: typed(find(c"TF_GetInput")?),
+                set_output: typed(find(c"TF_SetOutput")?),
+                fail_kernel: typed(find(c"TF_OpKernelContext_Failure")?),
+            })
+        }
+    }
+}
