@@ -7,6 +7,7 @@ pub mod case;
 pub mod discharge;
 pub mod hex;
 pub mod product;
+pub mod region;
 pub mod relate;
 pub mod solver;
 pub mod verify;

@@ -26,6 +26,8 @@ pub struct CompileContext {
     pub module: String,
     /// What the program costs, where regions of it were moved to the device: what is left of it does not tell.
     pub costs: Option<BTreeMap<String, f64>>,
+    /// Why the program must not run.
+    pub failure: Option<String>,
 }
 
 thread_local! {
@@ -38,7 +40,13 @@ struct UnderWay;
 
 impl UnderWay {
     fn begin(client: Arc<ClientState>) -> UnderWay {
-        let context = CompileContext { client, kernels: BTreeMap::new(), module: String::new(), costs: None };
+        let context = CompileContext {
+            client,
+            kernels: BTreeMap::new(),
+            module: String::new(),
+            costs: None,
+            failure: None,
+        };
         UNDER_WAY.with_borrow_mut(|under_way| under_way.push(context));
         UnderWay
     }

@@ -54,6 +54,18 @@ pub enum Allocator {
     CpSat,
 }
 
+/// Whether compiled kernels are proved equal to what was asked for (`ACT_VERIFY`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// No.
+    #[default]
+    Off,
+    /// A kernel that is refuted fails its program.
+    On,
+    /// So does one that is not proved.
+    Strict,
+}
+
 /// The settings of one client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -73,8 +85,8 @@ pub struct Options {
     pub cache_dir: Option<PathBuf>,
     /// The most time that the search for one kernel's code may take.
     pub compile_timeout: Option<Duration>,
-    /// Whether to prove every compiled kernel equal to what was asked for.
-    pub verify: bool,
+    /// See [`Verify`].
+    pub verify: Verify,
     /// The PJRT library to run on.
     pub xla_plugin: Option<PathBuf>,
 }
@@ -196,7 +208,7 @@ impl Options {
             compile_timeout: given("compile_timeout")
                 .map(|text| seconds("compile_timeout", text))
                 .transpose()?,
-            verify: flag("verify")?,
+            verify: choice(given("verify"), "verify", VERIFY_VALUES)?,
             xla_plugin: given("xla_plugin").map(PathBuf::from),
         })
     }
@@ -221,6 +233,10 @@ const FLAG_VALUES: Choices<bool> =
     (&["0", "1", "false", "true", "off", "on"], &[false, true, false, true, false, true]);
 const NUMERICS_VALUES: Choices<Numerics> =
     (&["exact", "xla", "fast"], &[Numerics::Exact, Numerics::Xla, Numerics::Fast]);
+const VERIFY_VALUES: Choices<Verify> = (
+    &["0", "1", "strict", "false", "true", "off", "on"],
+    &[Verify::Off, Verify::On, Verify::Strict, Verify::Off, Verify::On, Verify::Off, Verify::On],
+);
 const ALLOCATOR_VALUES: Choices<Allocator> = (&["auto", "cpsat"], &[Allocator::Auto, Allocator::CpSat]);
 
 /// The value with the given name, or the default where none is given.
@@ -359,7 +375,7 @@ mod tests {
         let given =
             [integer_value("cpu_device_count", 4), integer_value("verify", 1), integer_value("strict", 1)];
         let options = read(&given, &[]).unwrap();
-        assert!(options.own.verify && options.own.strict);
+        assert_eq!((options.own.verify, options.own.strict), (Verify::On, true));
         assert_eq!(options.forwarded.len(), 1);
         assert!(options.forwards("cpu_device_count") && !options.forwards("verify"));
     }
@@ -371,6 +387,8 @@ mod tests {
             error.to_string(),
             "option numerics (ACT_NUMERICS): \"sloppy\" is not one of exact, xla, fast"
         );
+        let error = read(&[], &[("ACT_VERIFY", "maybe")]).unwrap_err().to_string();
+        assert!(error.contains("ACT_VERIFY") && error.contains("strict"), "{error}");
         let float = NamedValue { r#type: named_value_type::FLOAT, ..integer_value("dump", 0) };
         assert_eq!(read(&[float], &[]).unwrap_err(), OptionError::WrongType { option: "dump" });
     }

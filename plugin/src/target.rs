@@ -23,6 +23,8 @@ pub struct OffloadReport {
     /// What one run of all calls in the module costs on the device, each call counted once, by what is counted:
     /// instructions, bytes, cycles.
     pub costs: BTreeMap<String, f64>,
+    /// Why the program must not run: a kernel was found to be wrong.
+    pub failure: Option<String>,
 }
 
 /// Moves regions of a program to an accelerator.

@@ -61,6 +61,8 @@ pub(super) enum CliError {
     SeveralDescribed { file: PathBuf, count: usize },
     #[error("{file} is no HloModuleProto; give it modules that ACT_DUMP=1 has written")]
     NoModule { file: PathBuf },
+    #[error("{file} is a kernel; say with --target what it is to be compiled for")]
+    NoTarget { file: PathBuf },
     #[error("{file}: the module has no result")]
     NoResult { file: PathBuf },
     #[error("no text for the device: {0}")]

@@ -1,19 +1,33 @@
-//! `act verify`: judges a case in Hex. What a verdict means is the checker's business.
+//! `act verify`: judges a case in Hex, or the code that a kernel in HLO is compiled to. What a verdict means is the checker's
+//! business.
 
+use super::input;
 use super::outcome::{CliError, Report};
+use crate::compiler::{TargetCompiler, verification_json, z3_library};
+use act_bolt::region::RegionReport;
 use act_bolt::{Judgement, Options, Solver};
+use act_generator::FloatPolicy;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct VerifyArgs {
-    /// Files with cases in Hex.
+    /// Files with cases in Hex, or kernels in HLO text, which are compiled for `--target` first.
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Name of a target or path of a .taidl file, for kernels in HLO.
+    #[arg(long, env = "ACT_TARGET")]
+    target: Option<String>,
+    /// What may happen to floating-point results, for kernels in HLO.
+    #[arg(long, env = "ACT_NUMERICS", default_value_t = FloatPolicy::Xla)]
+    numerics: FloatPolicy,
+    /// Judge this stitched text, as a dump has it, instead of compiling the kernel.
+    #[arg(long)]
+    stitched: Option<PathBuf>,
     /// Give a parameter another value, such as `T=64`.
     #[arg(long = "set", value_parser = setting)]
     settings: Vec<(String, i64)>,
@@ -33,23 +47,12 @@ fn setting(text: &str) -> Result<(String, i64), String> {
     Ok((name.to_owned(), value.parse().map_err(|e| format!("`{value}` is no integer: {e}"))?))
 }
 
-/// Z3's library: where `ACT_Z3_LIB` says, or in the Python environment that this command was installed into.
-fn z3() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("ACT_Z3_LIB") {
-        return Some(path.into());
-    }
-    let library = std::env::current_exe().ok()?.parent()?.parent()?.join("lib");
-    let versions = fs::read_dir(library).ok()?.flatten();
-    let candidates = versions.map(|version| version.path().join("site-packages/z3/lib/libz3.so"));
-    candidates.filter(|path| path.is_file()).min()
-}
-
 /// Judges every file. A success only if all are proved.
 ///
 /// # Errors
 /// A file is no case, or a dump cannot be written.
 pub(super) fn verify(args: &VerifyArgs) -> Result<Report, CliError> {
-    let (solver, missing) = match z3().map(|path| Solver::open(&path)) {
+    let (solver, missing) = match z3_library().map(|path| Solver::open(&path)) {
         Some(Ok(solver)) => (Some(solver), None),
         Some(Err(error)) => (None, Some(error.to_string())),
         None => (None, None),
@@ -60,6 +63,15 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Report, CliError> {
     let mut cases = Vec::new();
     let mut success = true;
     for file in &args.files {
+        if file.extension().is_some_and(|extension| extension != "hex") {
+            let (report, seconds) = kernel(args, file)?;
+            success &= report.verdict.is_proved();
+            let _ = write!(text, "{}: {report}", file.display());
+            let mut case = verification_json(&report, seconds);
+            case["file"] = json!(file);
+            cases.push(case);
+            continue;
+        }
         let report = act_bolt::verify_case(file, solver.as_ref(), &options)?;
         success &= report.judgement == Judgement::Proved;
         let verdict = match report.judgement {
@@ -92,4 +104,27 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Report, CliError> {
         }));
     }
     Ok(Report { text, json: json!({ "cases": cases }), success })
+}
+
+/// Compiles a kernel, unless its stitched text is given, and judges the text.
+fn kernel(args: &VerifyArgs, file: &Path) -> Result<(RegionReport, f64), CliError> {
+    let target = args.target.as_deref().ok_or_else(|| CliError::NoTarget { file: file.to_owned() })?;
+    let options = act_generator::Options {
+        numerics: act_generator::Numerics { float: args.numerics },
+        ..act_generator::Options::default()
+    };
+    let compiler = TargetCompiler::new(target, options, None)?;
+    let kernel = input::read(file)?;
+    let text = match &args.stitched {
+        Some(path) => {
+            fs::read_to_string(path).map_err(|source| CliError::Read { file: path.clone(), source })?
+        }
+        None => {
+            let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
+            region.module.text().to_owned()
+        }
+    };
+    let start = Instant::now();
+    let report = compiler.verify(&kernel.graph, &kernel.operands, &kernel.results, &text);
+    Ok((report, start.elapsed().as_secs_f64()))
 }

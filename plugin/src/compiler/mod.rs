@@ -6,13 +6,16 @@ mod dump;
 mod kernel_cache;
 mod key;
 mod summary;
+mod verification;
 
 pub use backend_kernel::BackendKernels;
 pub use dump::{DumpError, Dumper};
 pub use kernel_cache::{KernelCache, kernel_cache_counts};
 pub(crate) use key::hexadecimal;
 pub use summary::{RegionSummary, counters_of};
+pub use verification::{verification_json, z3_library};
 
+use act_bolt::region::RegionReport;
 use act_generator::phase1::GenerateError;
 use act_generator::{Backend, Options, SumOfCosts};
 use act_hlo::Graph;
@@ -173,6 +176,13 @@ impl TargetCompiler {
         if let Some(dumper) = &self.dumper {
             dumper.module(&module.name(), &module.to_bytes());
         }
+    }
+
+    /// Judges stitched text against the graph that it was made for: `operands` and `results` are where its parameters
+    /// and roots lie.
+    pub fn verify(&self, graph: &Graph, operands: &[View], results: &[View], text: &str) -> RegionReport {
+        let float = self.kernels.options.numerics.float;
+        verification::verify(self.isa(), float, graph, (operands, results), text)
     }
 
     fn key(&self, graph: &Graph, operands: &[View], results: &[View]) -> String {

@@ -44,6 +44,9 @@ pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>>
             context.costs = Some(costs.properties().into_iter().chain(report.costs).collect());
         }
         changed |= report.changed;
+        if let Some(failure) = report.failure {
+            context.failure.get_or_insert(failure);
+        }
         for region in report.regions {
             records::region_considered(region);
         }

@@ -1,0 +1,426 @@
+//! Checking one offloaded region from outside: the stitched text, with its loops, addresses and assembly, against the
+//! region's graph before tiling. The text is executed instruction by instruction, every loop counted out, on terms over the
+//! region's inputs; the result's terms must be those of the graph. Takes no hint from the compiler.
+
+mod algebra;
+mod counterexample;
+mod laws;
+mod machine;
+mod memory;
+mod stitched;
+mod tensor;
+mod term;
+
+pub use counterexample::Difference;
+pub use laws::Law;
+pub use machine::Trouble;
+pub use stitched::{StitchedTextError, parse as parse_stitched};
+
+use crate::solver::Solver;
+use act_hlo::{ElemType, Graph, print_graph};
+use act_isa::{Isa, LoopProgram, Space, View};
+use algebra::{Algebra, Level};
+use counterexample::{Shown, element_offsets, index_of, search};
+use machine::{Stop, TermMachine};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+use tensor::TermGraph;
+use term::Term;
+
+/// What floats may be computed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permitted {
+    Exact,
+    Xla,
+    Fast,
+}
+
+/// What a region must compute, and where its tensors lie.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionSpec<'a> {
+    pub graph: &'a Graph,
+    /// Of every parameter, in the operands' segments.
+    pub operands: &'a [View],
+    /// Of every root, in the results' segments.
+    pub results: &'a [View],
+    pub numerics: Permitted,
+}
+
+/// What to check with.
+#[derive(Clone, Copy)]
+pub struct RegionOptions<'a> {
+    /// Proves the laws that a verdict rests on. Without one nothing is proved.
+    pub solver: Option<&'a Solver>,
+    /// For one law.
+    pub limit: Duration,
+    /// Products, elements and loop steps after which checking ends.
+    pub steps: u64,
+}
+
+impl Default for RegionOptions<'_> {
+    fn default() -> Self {
+        RegionOptions { solver: None, limit: Duration::from_secs(10), steps: 1 << 33 }
+    }
+}
+
+/// What is to be said of a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegionVerdict {
+    /// Equal bit for bit, NaN payloads aside.
+    Proved,
+    /// Equal up to the float algebra that the numerics policy permits.
+    ProvedUpToReassociation,
+    Refuted(Refutation),
+    Unknown {
+        reason: String,
+    },
+}
+
+/// Why stitched code is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refutation {
+    /// It computes something else.
+    Difference(Box<Difference>),
+    /// It is wrong whatever the data.
+    Trouble(Box<Trouble>),
+    /// The oracle's words for it.
+    Fault(String),
+    /// A result element that nothing writes.
+    Unwritten { result: usize, index: Vec<u64> },
+}
+
+/// A verdict with what it rests on.
+#[derive(Clone, Debug)]
+pub struct RegionReport {
+    pub verdict: RegionVerdict,
+    pub numerics: Permitted,
+    /// Laws that a proof used, in order.
+    pub laws: Vec<Law>,
+    /// Instructions and host copies executed on terms.
+    pub instructions: u32,
+    /// Result elements compared.
+    pub elements: u64,
+}
+
+/// What to do where Z3 is missing.
+pub const NO_SOLVER: &str =
+    "Z3 is missing, which proves the laws that a verdict rests on: `pip install act-pjrt[verify]`";
+
+impl RegionSpec<'_> {
+    /// Element types of the operands' segments.
+    fn operand_elems(&self, segments: usize) -> Result<Vec<ElemType>, String> {
+        let mut elems = vec![None; segments];
+        for view in self.operands {
+            let Space::Operand(k) = view.space else { return Err("an operand outside the operands".into()) };
+            let slot = elems.get_mut(usize::from(k)).ok_or("an operand that the program does not have")?;
+            if slot.is_some_and(|elem| elem != view.elem) {
+                return Err("two operands of different types in one segment".into());
+            }
+            let width = view.elem.bytes() as i64;
+            let aligned = view.start.ivs.is_empty()
+                && std::iter::once(view.start.c0)
+                    .chain(view.dims.iter().map(|d| d.1))
+                    .all(|n| n % width == 0);
+            if !aligned || view.elem.bits() == 4 || view.elem.is_complex() {
+                return Err(format!("an operand of type {} that has no elements of its own", view.elem));
+            }
+            *slot = Some(view.elem);
+        }
+        Ok(elems.into_iter().map(|elem| elem.unwrap_or(ElemType::U8)).collect())
+    }
+
+    /// Where a root comes from in the user's program.
+    fn source_of(&self, root: usize) -> Option<String> {
+        let mut id = *self.graph.roots().get(root)?;
+        loop {
+            let node = self.graph.node(id);
+            if let Some(source) = &node.source {
+                let place = if source.file.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({}:{})", source.file, source.line)
+                };
+                return Some(format!("{}{place}", source.op_name));
+            }
+            id = *node.operands.first()?;
+        }
+    }
+}
+
+/// Judges stitched text.
+#[must_use]
+pub fn verify_region(
+    isa: &Isa,
+    spec: &RegionSpec<'_>,
+    text: &str,
+    options: &RegionOptions<'_>,
+) -> RegionReport {
+    let mut report = RegionReport {
+        verdict: RegionVerdict::Unknown { reason: String::new() },
+        numerics: spec.numerics,
+        laws: Vec::new(),
+        instructions: 0,
+        elements: 0,
+    };
+    report.verdict = match stitched::parse(isa, text) {
+        Ok(program) => judge(isa, spec, &program, options, seed(spec, text), &mut report),
+        Err(error) => {
+            RegionVerdict::Unknown { reason: format!("the stitched text is not understood: {error}") }
+        }
+    };
+    report
+}
+
+fn unknown(reason: impl Into<String>) -> RegionVerdict {
+    RegionVerdict::Unknown { reason: reason.into() }
+}
+
+/// The point at which polynomials are compared: drawn anew for every text.
+fn seed(spec: &RegionSpec<'_>, text: &str) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    (text, print_graph(spec.graph)).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn judge(
+    isa: &Isa,
+    spec: &RegionSpec<'_>,
+    program: &LoopProgram,
+    options: &RegionOptions<'_>,
+    seed: u64,
+    report: &mut RegionReport,
+) -> RegionVerdict {
+    if spec.results.len() != spec.graph.roots().len() || spec.operands.len() != spec.graph.params().len() {
+        return unknown("the region's tensors and their places do not match");
+    }
+    let levels: &[Level] = match spec.numerics {
+        Permitted::Exact => &[Level::Exact],
+        Permitted::Xla => &[Level::Exact, Level::Reassociated, Level::Relaxed],
+        Permitted::Fast => &[Level::Exact, Level::Reassociated, Level::Relaxed, Level::Real],
+    };
+    let mut reason = String::new();
+    for &level in levels {
+        match compare(isa, spec, program, options, (level, seed), report) {
+            Outcome::Equal(laws) => return prove(laws, level, options, report),
+            Outcome::Unequal { result, index, floats } => {
+                reason = format!("result {result} at {index:?} is another term than the kernel's");
+                if !floats {
+                    break;
+                }
+            }
+            Outcome::Refuted(refutation) => return confirmed(isa, spec, program, refutation),
+            Outcome::None(why) => {
+                reason = why;
+                break;
+            }
+        }
+    }
+    match search(isa, spec, program) {
+        Shown::Difference(difference) => RegionVerdict::Refuted(Refutation::Difference(difference)),
+        Shown::Fault(fault) => RegionVerdict::Refuted(Refutation::Fault(fault)),
+        Shown::Nothing => unknown(reason),
+    }
+}
+
+/// A fault counts only if the oracle meets it too, unless it lies in what execution in order cannot show.
+fn confirmed(
+    isa: &Isa,
+    spec: &RegionSpec<'_>,
+    program: &LoopProgram,
+    refutation: Refutation,
+) -> RegionVerdict {
+    let sequential = match &refutation {
+        Refutation::Trouble(trouble) => trouble.sequential,
+        _ => false,
+    };
+    if !sequential {
+        return RegionVerdict::Refuted(refutation);
+    }
+    match search(isa, spec, program) {
+        Shown::Fault(_) => RegionVerdict::Refuted(refutation),
+        Shown::Difference(difference) => RegionVerdict::Refuted(Refutation::Difference(difference)),
+        Shown::Nothing => match refutation {
+            Refutation::Trouble(trouble) => unknown(format!("{trouble}; but the oracle runs it")),
+            _ => unknown("a fault that the oracle does not meet"),
+        },
+    }
+}
+
+fn prove(
+    laws: BTreeSet<Law>,
+    level: Level,
+    options: &RegionOptions<'_>,
+    report: &mut RegionReport,
+) -> RegionVerdict {
+    report.laws = laws.into_iter().collect();
+    let Some(solver) = options.solver else { return unknown(NO_SOLVER) };
+    for law in &report.laws {
+        if let Err(reason) = law.prove(solver, options.limit) {
+            return unknown(format!("the law that {law} is not proved: {reason}"));
+        }
+    }
+    if level == Level::Exact { RegionVerdict::Proved } else { RegionVerdict::ProvedUpToReassociation }
+}
+
+enum Outcome {
+    Equal(BTreeSet<Law>),
+    Unequal { result: usize, index: Vec<u64>, floats: bool },
+    Refuted(Refutation),
+    None(String),
+}
+
+/// Executes both on terms, and compares element by element.
+fn compare(
+    isa: &Isa,
+    spec: &RegionSpec<'_>,
+    program: &LoopProgram,
+    options: &RegionOptions<'_>,
+    (level, seed): (Level, u64),
+    report: &mut RegionReport,
+) -> Outcome {
+    let mut algebra = Algebra::new(level, seed);
+    let reference = match TermGraph::new(spec.graph.clone()) {
+        Ok(graph) if graph.multiplications <= options.steps => graph,
+        Ok(graph) => {
+            return Outcome::None(format!(
+                "{} products are more than {}",
+                graph.multiplications, options.steps
+            ));
+        }
+        Err(error) => return Outcome::None(error.to_string()),
+    };
+    let leaf = |view: &View| -> Option<Vec<Term>> {
+        let Space::Operand(k) = view.space else { return None };
+        let width = view.elem.bytes() as i64;
+        let element = |at: i64| u64::try_from(at / width).ok();
+        element_offsets(view).into_iter().map(|at| Some(algebra.leaf(u64::from(k), element(at)?))).collect()
+    };
+    let Some(inputs) = spec.operands.iter().map(leaf).collect::<Option<Vec<_>>>() else {
+        return Outcome::None("an operand whose place is not understood".into());
+    };
+    let expected = match reference.eval(&mut algebra, inputs) {
+        Ok(expected) => expected,
+        Err(error) => return Outcome::None(error.to_string()),
+    };
+    algebra.turn_to_program();
+    let mut machine = match TermMachine::new(isa, spec, program, &mut algebra, options.steps) {
+        Ok(machine) => machine,
+        Err(stop) => return Outcome::None(stop.to_string()),
+    };
+    match machine.run() {
+        Ok(instructions) => report.instructions = instructions,
+        Err(Stop::Fault(trouble)) => return Outcome::Refuted(Refutation::Trouble(trouble)),
+        Err(stop) => return Outcome::None(stop.to_string()),
+    }
+    report.elements = 0;
+    let mut bytes = Vec::new();
+    let mut unequal = None;
+    for (result, (view, want)) in spec.results.iter().zip(&expected).enumerate() {
+        let memory = match view.space {
+            Space::Result(k) => machine.result(usize::from(k)),
+            _ => None,
+        };
+        let Some(memory) = memory else {
+            return Outcome::None("a result whose place is not understood".into());
+        };
+        let shape = spec.graph.shape(spec.graph.roots()[result]);
+        let mut covered = vec![false; memory.len()];
+        for (k, (at, want)) in element_offsets(view).into_iter().zip(want.iter()).enumerate() {
+            let range = usize::try_from(at).ok().map(|at| at..at + view.elem.bytes() as usize);
+            let Some(range) = range.filter(|range| range.end <= memory.len()) else {
+                return Outcome::None("a result that its segment does not hold".into());
+            };
+            covered[range.clone()].fill(true);
+            bytes.clear();
+            bytes.extend_from_slice(&memory.terms[range]);
+            let got = machine.algebra().of_bytes(view.elem, &bytes);
+            if got == Term::POISON {
+                let index = index_of(shape, k as u64);
+                return Outcome::Refuted(Refutation::Unwritten { result, index });
+            }
+            if got != *want && unequal.is_none() {
+                unequal = Some((result, index_of(shape, k as u64)));
+            }
+            report.elements += 1;
+        }
+        if (0..memory.len()).any(|at| !covered[at] && memory.writer(at) > 0) {
+            return Outcome::None(format!("result {result} has bytes that the code must not write"));
+        }
+    }
+    match unequal {
+        None => Outcome::Equal(std::mem::take(&mut algebra.laws)),
+        Some((result, index)) => Outcome::Unequal { result, index, floats: algebra.floats },
+    }
+}
+
+impl fmt::Display for Permitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Permitted::Exact => "exact",
+            Permitted::Xla => "xla",
+            Permitted::Fast => "fast",
+        })
+    }
+}
+
+impl RegionVerdict {
+    /// The verdict in a word or few.
+    pub fn name(&self) -> &'static str {
+        match self {
+            RegionVerdict::Proved => "proved",
+            RegionVerdict::ProvedUpToReassociation => "proved up to re-association",
+            RegionVerdict::Refuted(_) => "refuted",
+            RegionVerdict::Unknown { .. } => "unknown",
+        }
+    }
+
+    pub fn is_proved(&self) -> bool {
+        matches!(self, RegionVerdict::Proved | RegionVerdict::ProvedUpToReassociation)
+    }
+}
+
+impl fmt::Display for Refutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refutation::Trouble(trouble) => write!(f, "{trouble}"),
+            Refutation::Fault(fault) => f.write_str(fault),
+            Refutation::Unwritten { result, index } => {
+                write!(f, "result {result} at {index:?} is never written")
+            }
+            Refutation::Difference(difference) => {
+                let Difference { result, index, expected, got, operands, elements, source } = &**difference;
+                write!(f, "result {result} at {index:?} is {got}, not {expected}")?;
+                if *elements > 1 {
+                    write!(f, " ({elements} elements differ)")?;
+                }
+                write!(f, ", for operands of {operands}")?;
+                source.as_ref().map_or(Ok(()), |source| write!(f, "; computed by {source}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for RegionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.verdict {
+            RegionVerdict::Refuted(refutation) => writeln!(f, "refuted: {refutation}")?,
+            RegionVerdict::Unknown { reason } => writeln!(f, "unknown: {reason}")?,
+            proved => writeln!(f, "{}", proved.name())?,
+        }
+        writeln!(f, "  numerics: {}", self.numerics)?;
+        if self.verdict.is_proved() {
+            writeln!(
+                f,
+                "  {} instructions executed on terms, {} result elements compared; addresses, bounds, fences and \
+                 parallel loops checked in each",
+                self.instructions, self.elements
+            )?;
+            for law in &self.laws {
+                writeln!(f, "  rests on: {law}{}", if law.script().is_some() { " (proved)" } else { "" })?;
+            }
+        }
+        Ok(())
+    }
+}
