@@ -3,9 +3,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ptr;
 use std::sync::Arc;
 
-use pjrt_abi::args::{ClientCompileArgs, ClientLoadArgs, CompileArgs, Program};
+use pjrt_abi::args::{
+    Args, ClientCompileArgs, ClientLoadArgs, CompileArgs, ExecutableDestroyArgs, LoadedExecutableDestroyArgs,
+    Program,
+};
 
 use crate::client::{self, ClientState};
 use crate::error::Failure;
@@ -13,7 +17,7 @@ use crate::executable::{self, ExecutableState};
 use crate::hook::{Call, Hook};
 use crate::kernel::RegisteredKernel;
 use crate::passes::atan;
-use crate::{loaded_executable, topology};
+use crate::{inner, loaded_executable, topology};
 
 /// One compilation under way.
 #[derive(Debug)]
@@ -77,13 +81,31 @@ pub(crate) fn with_context<R>(body: impl FnOnce(&mut CompileContext) -> R) -> Op
 fn compile(
     client: Arc<ClientState>,
     forward: impl FnOnce() -> Result<(), Failure>,
+    withdraw: impl FnOnce(),
 ) -> Result<Arc<ExecutableState>, Failure> {
     let under_way = UnderWay::begin(Arc::clone(&client));
     forward()?;
     // Gone where the offloader has panicked: then the module is untouched and calls no kernel.
-    let (kernels, module, costs) =
-        under_way.end().map(|context| (context.kernels, context.module, context.costs)).unwrap_or_default();
+    let Some(CompileContext { kernels, module, costs, failure, .. }) = under_way.end() else {
+        return Ok(Arc::new(ExecutableState::new(client, BTreeMap::new(), String::new(), None)));
+    };
+    // The transform callback cannot fail, so the program is there; it must not reach the framework.
+    if let Some(failure) = failure {
+        withdraw();
+        return Err(Failure::internal(failure));
+    }
     Ok(Arc::new(ExecutableState::new(client, kernels, module, costs)))
+}
+
+/// Has the inner library destroy what it made.
+fn destroy<A: Args>(mut args: A) {
+    if let Some(inner) = inner::loaded() {
+        // SAFETY: the struct is whole and names an object that nobody else has seen.
+        let outcome = unsafe { inner.api.call(&mut args) };
+        if let Some(Err(failure)) = outcome.map(Failure::check) {
+            tracing::warn!("a program that failed is not destroyed: {}", failure.into_message());
+        }
+    }
 }
 
 /// The bytes of a program.
@@ -113,8 +135,17 @@ impl Hook for ClientCompile {
         let Some(client) = client::state(call.client) else { return call.forward() };
         // SAFETY: the framework's program, valid during the call.
         atan::probe_if_needed(unsafe { program_bytes(call.program) }, call.client);
-        let state = compile(client, || call.forward())?;
-        loaded_executable::remember(call.executable, state);
+        let made = RefCell::new(call);
+        let state = compile(
+            client,
+            || made.borrow_mut().forward(),
+            || {
+                let mut args = LoadedExecutableDestroyArgs::new();
+                args.executable = std::mem::replace(&mut made.borrow_mut().executable, ptr::null_mut());
+                destroy(args);
+            },
+        )?;
+        loaded_executable::remember(made.borrow().executable, state);
         Ok(())
     }
 }
@@ -128,8 +159,17 @@ impl Hook for Compile {
     fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
         let client = client::state(call.client).or_else(|| topology::client_of(call.topology));
         let Some(client) = client else { return call.forward() };
-        let state = compile(client, || call.forward())?;
-        executable::remember(call.executable, state);
+        let made = RefCell::new(call);
+        let state = compile(
+            client,
+            || made.borrow_mut().forward(),
+            || {
+                let mut args = ExecutableDestroyArgs::new();
+                args.executable = std::mem::replace(&mut made.borrow_mut().executable, ptr::null_mut());
+                destroy(args);
+            },
+        )?;
+        executable::remember(made.borrow().executable, state);
         Ok(())
     }
 }

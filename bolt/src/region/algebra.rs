@@ -57,6 +57,8 @@ pub(super) struct Algebra {
     /// Floats whose value some narrower type has.
     narrow: HashMap<Term, ElemType>,
     negated: HashMap<Term, Term>,
+    /// Values made of bytes of others, with these bytes.
+    joined: HashMap<Term, [Term; 8]>,
     /// Sums of two as they were written, for the laws of the exponential.
     sums: HashMap<Term, (Term, Term)>,
     /// What the reference rounds.
@@ -143,6 +145,7 @@ impl Algebra {
             widened: HashMap::new(),
             narrow: HashMap::new(),
             negated: HashMap::new(),
+            joined: HashMap::new(),
             sums: HashMap::new(),
             rounded: HashSet::new(),
             folded: HashMap::new(),

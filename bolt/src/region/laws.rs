@@ -14,6 +14,7 @@ pub enum Law {
     Commutes,
     Widening,
     Saturation,
+    FloatSaturation,
     Bounds,
     Extremum,
     Monotone,
@@ -35,6 +36,9 @@ impl fmt::Display for Law {
             Law::Commutes => "a sum, product, maximum or minimum of two does not depend on their order",
             Law::Widening => "widening an integer keeps its value",
             Law::Saturation => "an integer between bounds of a narrower type may be bounded after its conversion",
+            Law::FloatSaturation => {
+                "a float becomes an integer of less than 32 bits as it becomes one of 32, saturated (semantics of convert)"
+            }
             Law::Bounds => "bounds within bounds are bounds",
             Law::Extremum => "a maximum or minimum of several does not depend on their order",
             Law::Monotone => {
@@ -56,6 +60,7 @@ impl Law {
     pub fn script(self) -> Option<String> {
         let script = match self {
             Law::Digest
+            | Law::FloatSaturation
             | Law::Reassociation
             | Law::FloatIdentity
             | Law::Fused

@@ -157,13 +157,14 @@ impl<'a> TermMachine<'a> {
         Ok(self.now)
     }
 
-    /// The bytes of a result and who wrote each.
-    pub(super) fn result(&self, index: usize) -> Option<&Memory> {
-        self.results.get(index)
+    /// The bytes of a result and who wrote each; the program has that many results.
+    pub(super) fn result(&self, index: usize) -> &Memory {
+        &self.results[index]
     }
 
-    pub(super) fn algebra(&self) -> &Algebra {
-        self.algebra
+    /// The value that bytes are.
+    pub(super) fn value(&mut self, elem: ElemType, bytes: &[Term]) -> Term {
+        self.algebra.of_bytes(elem, bytes)
     }
 
     fn step(&mut self, count: u64) -> Result<(), Stop> {

@@ -318,24 +318,21 @@ fn compare(
     let mut bytes = Vec::new();
     let mut unequal = None;
     for (result, (view, want)) in spec.results.iter().zip(&expected).enumerate() {
-        let memory = match view.space {
-            Space::Result(k) => machine.result(usize::from(k)),
-            _ => None,
-        };
-        let Some(memory) = memory else {
-            return Outcome::None("a result whose place is not understood".into());
+        let segment = match view.space {
+            Space::Result(k) if usize::from(k) < program.results.len() => usize::from(k),
+            _ => return Outcome::None("a result whose place is not understood".into()),
         };
         let shape = spec.graph.shape(spec.graph.roots()[result]);
-        let mut covered = vec![false; memory.len()];
+        let mut covered = vec![false; machine.result(segment).len()];
         for (k, (at, want)) in element_offsets(view).into_iter().zip(want.iter()).enumerate() {
             let range = usize::try_from(at).ok().map(|at| at..at + view.elem.bytes() as usize);
-            let Some(range) = range.filter(|range| range.end <= memory.len()) else {
+            let Some(range) = range.filter(|range| range.end <= covered.len()) else {
                 return Outcome::None("a result that its segment does not hold".into());
             };
             covered[range.clone()].fill(true);
             bytes.clear();
-            bytes.extend_from_slice(&memory.terms[range]);
-            let got = machine.algebra().of_bytes(view.elem, &bytes);
+            bytes.extend_from_slice(&machine.result(segment).terms[range]);
+            let got = machine.value(view.elem, &bytes);
             if got == Term::POISON {
                 let index = index_of(shape, k as u64);
                 return Outcome::Refuted(Refutation::Unwritten { result, index });
@@ -345,6 +342,7 @@ fn compare(
             }
             report.elements += 1;
         }
+        let memory = machine.result(segment);
         if (0..memory.len()).any(|at| !covered[at] && memory.writer(at) > 0) {
             return Outcome::None(format!("result {result} has bytes that the code must not write"));
         }

@@ -340,7 +340,7 @@ fn reduce(
     (0..count).map(result).collect()
 }
 
-fn bitcast(algebra: &Algebra, from: ElemType, to: ElemType, x: &[Term]) -> Vec<Term> {
+fn bitcast(algebra: &mut Algebra, from: ElemType, to: ElemType, x: &[Term]) -> Vec<Term> {
     if from == to {
         return x.to_vec();
     }

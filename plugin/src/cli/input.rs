@@ -1,6 +1,7 @@
 //! Reading a kernel from a file.
 
 use super::outcome::CliError;
+use crate::compiler::RegionFile;
 use act_hlo::{Graph, text::parse_graph};
 use act_isa::{Space, View};
 use std::io::Read;
@@ -11,6 +12,21 @@ pub(super) struct KernelInput {
     pub graph: Graph,
     pub operands: Vec<View>,
     pub results: Vec<View>,
+}
+
+/// Reads a region as dumps and corpora have it, with the strides of what does not lie row-major.
+///
+/// # Errors
+/// The file cannot be read, or its text is no region.
+pub(super) fn read_region(file: &Path) -> Result<RegionFile, CliError> {
+    let text =
+        std::fs::read_to_string(file).map_err(|source| CliError::Read { file: file.to_owned(), source })?;
+    let region = RegionFile::parse(&text)
+        .map_err(|error| CliError::Parse { file: file.to_owned(), error: Box::new(error) })?;
+    if region.graph.roots().is_empty() {
+        return Err(CliError::NoResult { file: file.to_owned() });
+    }
+    Ok(region)
 }
 
 /// Reads HLO text from a file, or standard input for `-`.

@@ -114,7 +114,7 @@ fn kernel(args: &VerifyArgs, file: &Path) -> Result<(RegionReport, f64), CliErro
         ..act_generator::Options::default()
     };
     let compiler = TargetCompiler::new(target, options, None)?;
-    let kernel = input::read(file)?;
+    let kernel = input::read_region(file)?;
     let text = match &args.stitched {
         Some(path) => {
             fs::read_to_string(path).map_err(|source| CliError::Read { file: path.clone(), source })?

@@ -2,10 +2,11 @@
 //! `regions.txt`; and every module as XLA hands it over. A dump that cannot be written never fails a program; it is
 //! reported once.
 
-use super::CompiledRegion;
 use super::key::hexadecimal;
+use super::{CompiledRegion, RegionFile};
+use act_bolt::region::RegionReport;
 use act_hlo::{Graph, print_graph};
-use act_isa::{Isa, has_encodings, print_assembly, print_device, print_program};
+use act_isa::{Isa, View, has_encodings, print_assembly, print_device, print_program};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -48,11 +49,19 @@ impl Dumper {
     }
 
     /// Writes all of a compiled region.
-    pub fn region(&self, isa: &Isa, graph: &Graph, region: &CompiledRegion) {
+    pub fn region(
+        &self,
+        isa: &Isa,
+        graph: &Graph,
+        (operands, results): (&[View], &[View]),
+        region: &CompiledRegion,
+    ) {
         self.reporting(|| {
             let folder = self.folder.join(&region.key[..SHORT_KEY.min(region.key.len())]);
             fs::create_dir_all(&folder)?;
-            write_whole(&folder, "region.hlo", &print_graph(graph))?;
+            let (operands, results) = (operands.to_vec(), results.to_vec());
+            let file = RegionFile { graph: graph.clone(), operands, results };
+            write_whole(&folder, "region.hlo", &file.text())?;
             for (k, record) in region.code.kernels.iter().enumerate() {
                 let phase = format!("{:?}", record.kernel.phase).to_lowercase();
                 let name = |suffix: &str| format!("kernel{k}_{phase}.{suffix}");
@@ -77,6 +86,21 @@ impl Dumper {
                 let _ = writeln!(attempts, "{:?} {:?}: {outcome}", attempt.packing, attempt.choice);
             }
             write_whole(&folder, "attempts.txt", &attempts)
+        });
+    }
+
+    /// Writes what the checker says of a region, and the scripts of the laws that it rests on.
+    pub fn verification(&self, key: &str, report: &RegionReport) {
+        self.reporting(|| {
+            let folder = self.folder.join(&key[..SHORT_KEY.min(key.len())]);
+            fs::create_dir_all(&folder)?;
+            for law in &report.laws {
+                if let Some(script) = law.script() {
+                    let name = format!("law_{law:?}.smt2").to_lowercase();
+                    write_whole(&folder, &name, &format!("{script}(check-sat)\n"))?;
+                }
+            }
+            write_whole(&folder, "verification.txt", &report.to_string())
         });
     }
 

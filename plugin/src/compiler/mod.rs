@@ -5,6 +5,7 @@ mod backend_kernel;
 mod dump;
 mod kernel_cache;
 mod key;
+mod region_file;
 mod summary;
 mod verification;
 
@@ -12,6 +13,7 @@ pub use backend_kernel::BackendKernels;
 pub use dump::{DumpError, Dumper};
 pub use kernel_cache::{KernelCache, kernel_cache_counts};
 pub(crate) use key::hexadecimal;
+pub(crate) use region_file::RegionFile;
 pub use summary::{RegionSummary, counters_of};
 pub use verification::{verification_json, z3_library};
 
@@ -171,6 +173,13 @@ impl TargetCompiler {
         }
     }
 
+    /// Writes a verdict to the dump, if there is one.
+    pub fn dump_verification(&self, key: &str, report: &RegionReport) {
+        if let Some(dumper) = &self.dumper {
+            dumper.verification(key, report);
+        }
+    }
+
     /// Writes a module to the dump, if there is one.
     pub fn dump_module(&self, module: &HloModule) {
         if let Some(dumper) = &self.dumper {
@@ -207,7 +216,7 @@ impl TargetCompiler {
             let search = BoundedSearch::new(&self.kernels, self.timeout);
             let compiled = self.compile_anew(&search, &key, graph, operands, results);
             if let (Some(dumper), Ok(region)) = (&self.dumper, &compiled) {
-                dumper.region(self.isa(), graph, region);
+                dumper.region(self.isa(), graph, (operands, results), region);
             }
             let compiled = compiled.map(|region| region.runnable);
             if let (Some(on_disk), false) = (&self.on_disk, search.passing()) {
@@ -250,7 +259,7 @@ impl TargetCompiler {
         let compiled =
             self.compile_anew(&search, &self.key(graph, operands, results), graph, operands, results)?;
         if let Some(dumper) = &self.dumper {
-            dumper.region(self.isa(), graph, &compiled);
+            dumper.region(self.isa(), graph, (operands, results), &compiled);
         }
         Ok(compiled)
     }

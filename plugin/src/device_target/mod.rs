@@ -1,12 +1,13 @@
 //! A target made of a description: offloading through its generated backend, kernels that run on its simulator.
 
 mod kernel;
+mod verify;
 
 use crate::compile::CompileContext;
-use crate::compiler::{CompilerError, DumpError, Dumper, KernelCache, RunnableRegion, TargetCompiler};
+use crate::compiler::{CompilerError, DumpError, Dumper, KernelCache, TargetCompiler};
 use crate::kernel::Kernel;
 use crate::offload::{self, CompileRefusal, Limits, OffloadedRegion, RegionCompiler, RegionId};
-use crate::options::{self, Options as UserOptions};
+use crate::options::{self, Options as UserOptions, Verify};
 use crate::target::{Offload, OffloadReport, Target};
 use act_generator::{AllocatorChoice, FloatPolicy, Numerics, Options};
 use act_hlo::Graph;
@@ -15,6 +16,7 @@ use act_isa::View;
 use kernel::DeviceKernel;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use verify::{Answer, Verdicts};
 
 /// Why the target that the user asked for cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,13 +50,20 @@ pub(crate) fn open(user: &UserOptions) -> Result<Option<Target>, OpenError> {
         .on_disk(user.cache_dir.clone().map(KernelCache::new));
     Ok(Some(Target {
         name: compiler.isa().name.clone(),
-        fingerprint: compiler.fingerprint(),
-        offload: Arc::new(DeviceTarget { compiler }),
+        // A program that some cache keeps was verified only if its compilation was asked to.
+        fingerprint: match user.verify {
+            Verify::Off => compiler.fingerprint(),
+            Verify::On => format!("{} verified", compiler.fingerprint()),
+            Verify::Strict => format!("{} proved", compiler.fingerprint()),
+        },
+        offload: Arc::new(DeviceTarget { compiler, verify: user.verify, verdicts: Verdicts::default() }),
     }))
 }
 
 struct DeviceTarget {
     compiler: TargetCompiler,
+    verify: Verify,
+    verdicts: Verdicts,
 }
 
 impl Offload for DeviceTarget {
@@ -62,26 +71,36 @@ impl Offload for DeviceTarget {
         self.compiler.dump_module(module);
         let regions = Regions { compiler: &self.compiler, compiled: Mutex::new(BTreeMap::new()) };
         let done = offload::offload(module, &regions, Limits::default());
-        let lines = done.json();
+        let mut compiled = regions.compiled.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = done.json();
+        let mut failure = None;
+        for taken in done.regions.iter().filter(|_| self.verify != Verify::Off) {
+            let Some(answer) = compiled.get(&taken.compiled.key) else { continue };
+            let judged = self.verdicts.of(&self.compiler, self.verify, answer, &origin(taken));
+            let key = Some(taken.compiled.key.as_str());
+            for line in lines.iter_mut().filter(|line| line["key"].as_str() == key) {
+                line["verification"] = judged.record.clone();
+            }
+            failure = failure.or(judged.failure);
+        }
         for line in &lines {
             self.compiler.dump_line(&line.to_string());
         }
-        let mut compiled = regions.compiled.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut costs = BTreeMap::new();
         for taken in &done.regions {
-            if let Some(region) = compiled.get(&taken.compiled.key) {
-                region.summary.add_costs(&mut costs);
+            if let Some(answer) = compiled.get(&taken.compiled.key) {
+                answer.region.summary.add_costs(&mut costs);
             }
         }
         // Regions that were compiled on the way but not taken are not needed.
         let kernels = done.regions.iter().filter_map(|taken| {
-            let region = compiled.remove(&taken.compiled.key)?;
-            let kernel = DeviceKernel::new(self.compiler.isa(), region, origin(taken));
+            let answer = compiled.remove(&taken.compiled.key)?;
+            let kernel = DeviceKernel::new(self.compiler.isa(), answer.region, origin(taken));
             let kernel: Box<dyn Kernel> = Box::new(kernel);
             Some((taken.compiled.key.clone(), kernel))
         });
         let kernels = kernels.collect();
-        OffloadReport { changed: !done.regions.is_empty(), regions: lines, kernels, costs }
+        OffloadReport { changed: !done.regions.is_empty(), regions: lines, kernels, costs, failure }
     }
 
     fn load_kernel(&self, _key: &str, bytes: &[u8]) -> Result<Box<dyn Kernel>, String> {
@@ -103,7 +122,7 @@ fn origin(region: &OffloadedRegion) -> String {
 /// Compiles the regions of one module and keeps what was compiled.
 struct Regions<'a> {
     compiler: &'a TargetCompiler,
-    compiled: Mutex<BTreeMap<String, Arc<RunnableRegion>>>,
+    compiled: Mutex<BTreeMap<String, Answer>>,
 }
 
 impl RegionCompiler for Regions<'_> {
@@ -121,7 +140,8 @@ impl RegionCompiler for Regions<'_> {
         let key = region.key.clone();
         let summary = serde_json::to_value(&region.summary).unwrap_or_default();
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        compiled.insert(key.clone(), region);
+        let (operands, results) = (operands.to_vec(), results.to_vec());
+        compiled.insert(key.clone(), Answer { region, graph: graph.clone(), operands, results });
         Ok(offload::CompiledRegion { key, summary })
     }
 }

@@ -121,6 +121,11 @@ impl Algebra {
             {
                 return self.monotone(bounded, to, false, |algebra, x| algebra.convert(from, to, x));
             }
+            if to.bits() < 32 {
+                self.laws.insert(Law::FloatSaturation);
+                let whole = self.convert(from, ElemType::S32, x);
+                return self.mixer.mix(tag(kind::SATURATED, 0, ElemType::S32, to), &[whole]);
+            }
             return self.mixer.mix(key, &[x]);
         }
         self.mixer.mix(key, &[x])
@@ -200,12 +205,11 @@ impl Algebra {
             (0..width).for_each(|k| take(Term::constant((bits >> (8 * k)) & 0xff)));
         } else if x == Term::POISON {
             (0..width).for_each(|_| take(x));
+        } else if let Some(bytes) = self.joined.get(&x) {
+            bytes[..width as usize].iter().for_each(|&byte| take(byte));
         } else {
             let x = self.atom(x);
-            (0..width).for_each(|k| {
-                let part = x.part(self.byte_tag(elem, k));
-                take(part);
-            });
+            (0..width).for_each(|k| take(x.part(self.byte_tag(elem, k))));
         }
     }
 
@@ -214,7 +218,7 @@ impl Algebra {
     }
 
     /// The value that bytes are, lowest first.
-    pub(in super::super) fn of_bytes(&self, elem: ElemType, bytes: &[Term]) -> Term {
+    pub(in super::super) fn of_bytes(&mut self, elem: ElemType, bytes: &[Term]) -> Term {
         if let (ElemType::U8, [byte]) = (elem, bytes) {
             return *byte;
         }
@@ -233,6 +237,13 @@ impl Algebra {
                 return whole;
             }
         }
-        self.mixer.mix(tag(kind::BYTES, 0, elem, elem), bytes)
+        // Bytes that were never one value of this type: remembered, as they may be taken apart again.
+        let term = self.mixer.mix(tag(kind::BYTES, 0, elem, elem), bytes);
+        let mut known = [Term::POISON; 8];
+        if bytes.len() <= known.len() {
+            known[..bytes.len()].copy_from_slice(bytes);
+            self.joined.insert(term, known);
+        }
+        term
     }
 }

@@ -1,7 +1,7 @@
 //! `act corpus capture`: offloading as the product does it, with a compiler that writes down what it is offered.
 
-use super::file::RegionFile;
 use crate::cli::outcome::{CliError, Report};
+use crate::compiler::RegionFile;
 use crate::compiler::TargetCompiler;
 use crate::offload::{CompileRefusal, CompiledRegion, Limits, RegionCompiler, RegionId, offload};
 use act_generator::Options;

@@ -1,7 +1,6 @@
 //! `act corpus`: regions of real programs as files, and what every target makes of them.
 
 mod capture;
-mod file;
 mod table;
 
 use super::outcome::{CliError, Report};

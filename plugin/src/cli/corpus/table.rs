@@ -1,7 +1,8 @@
 //! `act corpus table`: every region compiled for every target, counted.
 
-use super::file::RegionFile;
+use crate::cli::input;
 use crate::cli::outcome::{CliError, Report};
+use crate::compiler::RegionFile;
 use crate::compiler::{CompilerError, TargetCompiler};
 use act_generator::Options;
 use act_hlo::{ElemType, Graph, NodeId, Op, OpKind};
@@ -32,7 +33,7 @@ pub(super) fn table(
     jobs: usize,
 ) -> Result<Report, CliError> {
     let files = super::files(&[corpus.to_owned()], "hlo")?;
-    let regions: Vec<RegionFile> = files.iter().map(|f| RegionFile::read(f)).collect::<Result<_, _>>()?;
+    let regions: Vec<RegionFile> = files.iter().map(|f| input::read_region(f)).collect::<Result<_, _>>()?;
     let short =
         |file: &PathBuf| file.strip_prefix(corpus).unwrap_or(file).with_extension("").display().to_string();
     let names: Vec<String> = files.iter().map(short).collect();

@@ -1,18 +1,16 @@
 //! A region as a file: HLO text, and in front of it the byte strides of what does not lie row-major.
 
-use crate::cli::outcome::CliError;
-use act_hlo::text::parse_graph;
+use act_hlo::text::{ParseError, parse_graph};
 use act_hlo::{Graph, NodeId, print_graph};
 use act_isa::{Space, View};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// A region and where its operands and results lie.
-pub(super) struct RegionFile {
-    pub(super) graph: Graph,
-    pub(super) operands: Vec<View>,
-    pub(super) results: Vec<View>,
+pub(crate) struct RegionFile {
+    pub(crate) graph: Graph,
+    pub(crate) operands: Vec<View>,
+    pub(crate) results: Vec<View>,
 }
 
 /// Bytes of the hash that names a region.
@@ -20,7 +18,7 @@ const NAME_HASH: usize = 6;
 
 impl RegionFile {
     /// The region without names and source positions, which do not make it another one.
-    pub(super) fn canonical(graph: &Graph, operands: &[View], results: &[View]) -> RegionFile {
+    pub(crate) fn canonical(graph: &Graph, operands: &[View], results: &[View]) -> RegionFile {
         let mut graph = graph.clone();
         "region".clone_into(&mut graph.name);
         for id in graph.ids() {
@@ -32,14 +30,14 @@ impl RegionFile {
     }
 
     /// The same for the same region.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(act_hlo::canonical_bytes(&self.graph));
         hash.update(format!("{:?}{:?}", self.operands, self.results));
         crate::compiler::hexadecimal(&hash.finalize()[..NAME_HASH])
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         for (what, views, ids) in
             [("operand", &self.operands, self.graph.params()), ("result", &self.results, self.graph.roots())]
@@ -56,12 +54,9 @@ impl RegionFile {
     }
 
     /// # Errors
-    /// The file cannot be read, or its text is no region.
-    pub(super) fn read(file: &Path) -> Result<RegionFile, CliError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|source| CliError::Read { file: file.to_owned(), source })?;
-        let graph = parse_graph(&text)
-            .map_err(|error| CliError::Parse { file: file.to_owned(), error: Box::new(error) })?;
+    /// The text is no region.
+    pub(crate) fn parse(text: &str) -> Result<RegionFile, ParseError> {
+        let graph = parse_graph(text)?;
         let views = |ids: &[NodeId], space: fn(u16) -> Space| -> Vec<View> {
             (0..).zip(ids).map(|(k, &id)| View::row_major(space(k), graph.shape(id))).collect()
         };
@@ -107,12 +102,7 @@ mod tests {
         let region = RegionFile::canonical(&graph, &operands, &results);
         let text = region.text();
         assert!(!text.contains("image"), "{text}");
-        let folder = std::env::temp_dir().join(format!("act-corpus-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("region.hlo");
-        std::fs::write(&file, &text).unwrap();
-        let read = RegionFile::read(&file).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
+        let read = RegionFile::parse(&text).unwrap();
         assert_eq!(read.operands, operands);
         assert_eq!(read.results, results);
         assert_eq!(RegionFile::canonical(&read.graph, &read.operands, &read.results).name(), region.name());
