@@ -8,7 +8,7 @@ use super::pack_order::{Packing, leaf_groups, pack};
 use crate::reuse::reuse_panels;
 use crate::tile::{
     Axes, Joining, NestError, NormalRegion, NormalizeError, TileChoice, build_nest, join_depths, normalize,
-    widened,
+    reshaped_views, widened,
 };
 use act_hlo::Graph;
 use act_isa::{LoopProgram, View};
@@ -60,6 +60,7 @@ pub fn stitch_region(
     let mut forms: Vec<NormalRegion> = Vec::new();
     for graph in std::iter::once(graph).chain(&wide) {
         let plain = normalize(graph, operands, results)?;
+        let plain = reshaped_views(&plain).map_err(NestError::from)?.unwrap_or(plain);
         let joined = |joining| join_depths(&plain, joining).map_err(NestError::from);
         // What memory joins costs nothing; what the host has to gather for it competes by cost.
         let (adjacent, gathered) = (joined(Joining::Adjacent)?, joined(Joining::Gathered)?);
