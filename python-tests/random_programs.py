@@ -1,9 +1,9 @@
 """``random_programs.py FILE ELEM FIRST COUNT`` runs programs drawn by seed, their results into a pickle.
 
-A program is a jitted function of a few arrays: products with any dimensions contracted and batched, elementwise
-operations, reductions and movements of data over values drawn from all that came before, some of it in a loop, under
-vmap or differentiated. The same on every platform. Runs in a process of its own, because JAX takes its platform once
-per process.
+A program is a jitted function of a few arrays: products with any dimensions contracted and batched,
+elementwise operations, reductions and movements of data over values drawn from all that came before, some of
+it in a loop, under vmap or differentiated. The same on every platform. Runs in a process of its own, because
+JAX takes its platform once per process.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class Drawn:
         k = int(self.random.integers(len(shape)))
         batched = [d for d in range(len(shape)) if d != k and self.random.random() < 0.25]
         wanted = [shape[d] for d in batched] + [shape[k]]
-        b = self.pick(lambda v: v.dtype == self.elem and v.ndim >= len(wanted) and set(wanted) <= set(v.shape))
+        b = self.pick(
+            lambda v: v.dtype == self.elem and v.ndim >= len(wanted) and set(wanted) <= set(v.shape)
+        )
         if b is None or self.random.random() < 0.4:
             extents = [*wanted, *(int(self.one(SIZES)) for _ in range(int(self.random.integers(1, 3))))]
             order = self.random.permutation(len(extents))
@@ -110,7 +112,11 @@ class Drawn:
         a = self.pick()
         if a is None:
             return
-        names = ["negative", "abs", "sign"] if self.integer else ["negative", "abs", "tanh", "exp", "square", "sin"]
+        names = (
+            ["negative", "abs", "sign"]
+            if self.integer
+            else ["negative", "abs", "tanh", "exp", "square", "sin"]
+        )
         name = self.one([*names, "relu", "clip"])
         bounds = sorted(int(n) for n in self.random.integers(-100, 100, 2)) if self.integer else [-0.5, 0.75]
 
@@ -137,10 +143,16 @@ class Drawn:
         kind = self.one(["value", "value", "row", "scalar"])
         name = self.one(["add", "subtract", "multiply", "maximum", "minimum"])
         if kind == "scalar":
-            number = int(self.random.integers(-9, 10)) if self.integer else round(float(self.random.uniform(-2, 2)), 3)
+            number = (
+                int(self.random.integers(-9, 10))
+                if self.integer
+                else round(float(self.random.uniform(-2, 2)), 3)
+            )
             if jnp.issubdtype(dtype, jnp.unsignedinteger):
                 number = abs(number)
-            self.add(f"{name}(v{a}, {number})", lambda v: getattr(jnp, name)(v[a], jnp.asarray(number, dtype)))
+            self.add(
+                f"{name}(v{a}, {number})", lambda v: getattr(jnp, name)(v[a], jnp.asarray(number, dtype))
+            )
             return
         if kind == "row":
             d = int(self.random.integers(max(len(shape), 1))) if shape else 0
@@ -151,7 +163,9 @@ class Drawn:
             if b is None:
                 return
             spread = [shape[d] if e == d else 1 for e in range(len(shape))]
-            self.add(f"{name}(v{a}, v{b} along {d})", lambda v: getattr(jnp, name)(v[a], v[b].reshape(spread)))
+            self.add(
+                f"{name}(v{a}, v{b} along {d})", lambda v: getattr(jnp, name)(v[a], v[b].reshape(spread))
+            )
             return
         if b is not None:
             self.add(f"{name}(v{a}, v{b})", lambda v: getattr(jnp, name)(v[a], v[b]))
@@ -215,7 +229,9 @@ class Drawn:
         def step(v: Values) -> jax.Array:
             if self.integer and dtype == self.elem:
                 info = jnp.iinfo(self.elem)
-                return jnp.clip(v[a] >> 3 if v[a].dtype == jnp.int32 else v[a], info.min, info.max).astype(dtype)
+                return jnp.clip(v[a] >> 3 if v[a].dtype == jnp.int32 else v[a], info.min, info.max).astype(
+                    dtype
+                )
             return v[a].astype(dtype)
 
         self.add(f"convert(v{a}, {dtype.__name__})", step)
@@ -229,7 +245,9 @@ class Drawn:
         d, limit = int(self.random.integers(len(shape))), int(self.random.integers(0, 20))
 
         def step(v: Values) -> jax.Array:
-            return jnp.where(lax.broadcasted_iota(jnp.int32, shape, d) < limit, v[a], -v[b if b is not None else a])
+            return jnp.where(
+                lax.broadcasted_iota(jnp.int32, shape, d) < limit, v[a], -v[b if b is not None else a]
+            )
 
         self.add(f"where(iota {d} < {limit}, v{a}, -v{b})", step)
 
