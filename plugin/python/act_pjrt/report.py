@@ -18,6 +18,15 @@ def _origin(region: dict[str, Any]) -> str:
     return str(source.get("op_name") or region.get("computation") or "?")
 
 
+def _verification(region: dict[str, Any]) -> str:
+    """What the checker says, where it was asked."""
+    said = region.get("verification")
+    if not said:
+        return ""
+    why = said.get("counterexample") or said.get("reason")
+    return f"\n        {said.get('verdict')}" + (f": {why}" if why else "")
+
+
 def _device(region: dict[str, Any]) -> str:
     summary = region.get("summary") or {}
     operators = " ".join(f"{name}*{count}" for name, count in (region.get("operators") or {}).items())
@@ -29,6 +38,7 @@ def _device(region: dict[str, Any]) -> str:
         f"{summary.get('modelled_cycles')} modelled cycles, "
         f"{summary.get('host_copy_bytes')} bytes copied by the host, "
         f"allocated by {' and '.join(summary.get('allocators') or [])}"
+        f"{_verification(region)}"
     )
 
 

@@ -1,0 +1,108 @@
+//! What is said of right code, of code for another kernel, and of text that lies about itself.
+
+use super::fixture::Fixture;
+use act_bolt::region::{Permitted, Refutation, RegionOptions, RegionVerdict, verify_region};
+use act_hlo::print_graph;
+use act_hlo::text::parse_graph;
+
+/// Small and quick.
+pub(crate) const SMALL: [&str; 6] = [
+    "product.gemmini",
+    "convolution.gemmini",
+    "requantized.gemmini",
+    "relu.trainium",
+    "reduced.trainium",
+    "product.feather",
+];
+
+/// All of them.
+pub(crate) const ALL: [&str; 10] = [
+    "product.gemmini",
+    "convolution.gemmini",
+    "requantized.gemmini",
+    "relu.trainium",
+    "reduced.trainium",
+    "product.feather",
+    "relu.x86",
+    "batched.x86",
+    "attention.h_qkv",
+    "attention.trainium",
+];
+
+#[test]
+fn compiled_code_is_proved() {
+    for name in ALL {
+        let fixture = Fixture::load(name);
+        let report = fixture.judge(&fixture.text, Permitted::Xla);
+        assert!(report.verdict.is_proved(), "{name}: {report}");
+        assert!(report.elements > 0 && report.instructions > 0, "{name}: {report}");
+    }
+}
+
+/// Where sums were re-associated, the policy `exact` does not let it pass.
+#[test]
+fn a_verdict_says_whether_sums_were_taken_in_another_order() {
+    let fixture = Fixture::load("relu.x86");
+    let report = fixture.judge(&fixture.text, Permitted::Xla);
+    assert_eq!(report.verdict, RegionVerdict::ProvedUpToReassociation, "{report}");
+    let exact = fixture.judge(&fixture.text, Permitted::Exact);
+    assert!(!exact.verdict.is_proved(), "{exact}");
+    let integers = Fixture::load("product.gemmini");
+    assert_eq!(integers.judge(&integers.text, Permitted::Exact).verdict, RegionVerdict::Proved);
+}
+
+#[test]
+fn without_a_solver_nothing_is_proved() {
+    let fixture = Fixture::load("product.gemmini");
+    let options = RegionOptions::default();
+    let report = verify_region(&fixture.isa, &fixture.spec(Permitted::Xla), &fixture.text, &options);
+    let RegionVerdict::Unknown { reason } = &report.verdict else { panic!("{report}") };
+    assert!(reason.contains("pip install act-pjrt[verify]"), "{reason}");
+}
+
+#[test]
+fn code_for_another_kernel_is_refuted_with_indices_and_values() {
+    let mut fixture = Fixture::load("requantized.gemmini");
+    let other = print_graph(&fixture.graph).replace("constant(127.0)", "constant(126.0)");
+    assert_ne!(other, print_graph(&fixture.graph));
+    fixture.graph = parse_graph(&other).unwrap();
+    let report = fixture.judge(&fixture.text, Permitted::Xla);
+    let RegionVerdict::Refuted(Refutation::Difference(difference)) = &report.verdict else {
+        panic!("{report}")
+    };
+    assert_eq!((difference.expected.as_str(), difference.got.as_str()), ("126", "127"));
+    assert_eq!(difference.index.len(), 2);
+    assert!(difference.operands.contains("seed"), "{}", difference.operands);
+}
+
+/// The text takes no part in its own judgement: names, comments and the target's name may say anything, and a loop that
+/// is called parallel has to be.
+#[test]
+fn no_hint_in_the_text_is_believed() {
+    for name in SMALL {
+        let fixture = Fixture::load(name);
+        let target = format!("act.target = \"{}\"", fixture.isa.name);
+        assert!(fixture.text.contains(&target), "{name}");
+        let renamed =
+            fixture.text.replace(&target, "act.target = \"another\"").replace("{memory}", "{nothing}");
+        assert!(fixture.judge(&renamed, Permitted::Xla).verdict.is_proved(), "{name}: they say nothing");
+        // A result is its operand's bytes, says the text.
+        let lie = fixture.text.replace("act.result_bytes = array<i64: ", "act.result_bytes = array<i64: 1");
+        assert!(!fixture.judge(&lie, Permitted::Xla).verdict.is_proved(), "{name}: a lie about sizes");
+    }
+    let fixture = Fixture::load("product.gemmini");
+    let lines: Vec<&str> = fixture.text.lines().collect();
+    let ends = (0..lines.len()).filter(|&at| lines[at].trim() == "}" && lines[at].starts_with("      "));
+    let mut wrong = 0;
+    for at in ends {
+        let mut text = lines.clone();
+        let marked = format!("{} {{act.parallel}}", lines[at]);
+        text[at] = &marked;
+        let report = fixture.judge(&text.join("\n"), Permitted::Xla);
+        if let RegionVerdict::Refuted(Refutation::Trouble(trouble)) = &report.verdict {
+            assert!(!trouble.sequential && trouble.what.contains("parallel"), "{trouble}");
+            wrong += 1;
+        }
+    }
+    assert!(wrong > 0, "a sum over iterations is not independent");
+}
