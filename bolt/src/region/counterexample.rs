@@ -42,7 +42,7 @@ const TRIALS: [(Values, &str); 6] = [
 pub(super) fn search(isa: &Isa, spec: &RegionSpec<'_>, program: &LoopProgram) -> Shown {
     let oracle = Oracle::new(isa).strict();
     let Ok(elems) = spec.operand_elems(program.operands.len()) else { return Shown::Nothing };
-    let floats = spec.graph.nodes().iter().any(|node| node.shape.elem.is_float());
+    let floats = spec.operands.iter().any(|view| view.elem.is_float());
     for (seed, (values, name)) in (1u64..).zip(TRIALS) {
         // Infinities and numbers near the limits differ by order alone, where another order is permitted.
         let extreme = matches!(values, Values::Full | Values::Special);

@@ -7,6 +7,8 @@ mod counterexample;
 mod laws;
 mod machine;
 mod memory;
+#[cfg(test)]
+mod soundness;
 mod stitched;
 mod tensor;
 mod term;
@@ -131,6 +133,32 @@ impl RegionSpec<'_> {
         Ok(elems.into_iter().map(|elem| elem.unwrap_or(ElemType::U8)).collect())
     }
 
+    /// What the program says of a segment's size, where it is not what the tensors there take up.
+    fn other_sizes(&self, program: &LoopProgram) -> Option<String> {
+        let mut needed = vec![0u64; program.operands.len() + program.results.len()];
+        for view in self.operands.iter().chain(self.results) {
+            let at = match view.space {
+                Space::Operand(k) => usize::from(k),
+                Space::Result(k) => program.operands.len() + usize::from(k),
+                Space::Scratch | Space::Consts => {
+                    return Some("a tensor outside operands and results".into());
+                }
+            };
+            let last = |sum: i64, &(len, stride): &(u64, i64)| sum + stride * (len as i64 - 1);
+            let empty = view.dims.iter().any(|d| d.0 == 0);
+            let end = view.dims.iter().fold(view.start.c0, last) + view.elem.bytes() as i64;
+            let Some(slot) = needed.get_mut(at) else { return Some(format!("no segment {}", view.space)) };
+            *slot = (*slot).max(if empty { 0 } else { u64::try_from(end).unwrap_or(0) });
+        }
+        let said = program.operands.iter().chain(&program.results);
+        let other = said.zip(&needed).position(|(said, needed)| said != needed)?;
+        let space = match other.checked_sub(program.operands.len()) {
+            None => Space::Operand(other as u16),
+            Some(k) => Space::Result(k as u16),
+        };
+        Some(format!("{space} takes {} bytes, and the text says otherwise", needed[other]))
+    }
+
     /// Where a root comes from in the user's program.
     fn source_of(&self, root: usize) -> Option<String> {
         let mut id = *self.graph.roots().get(root)?;
@@ -194,6 +222,9 @@ fn judge(
 ) -> RegionVerdict {
     if spec.results.len() != spec.graph.roots().len() || spec.operands.len() != spec.graph.params().len() {
         return unknown("the region's tensors and their places do not match");
+    }
+    if let Some(fault) = spec.other_sizes(program) {
+        return RegionVerdict::Refuted(Refutation::Fault(fault));
     }
     let levels: &[Level] = match spec.numerics {
         Permitted::Exact => &[Level::Exact],

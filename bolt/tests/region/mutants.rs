@@ -9,6 +9,7 @@ use act_hlo::random::{SplitMix64, Values, random_literal};
 use act_hlo::{Literal, Shape, eval};
 use act_isa::{LoopProgram, Oracle, View};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -238,7 +239,7 @@ fn seed_faults(names: &[&'static str], wanted: u32) {
             fixture.name
         );
     }
-    println!("{total:?}\n{by_kind:#?}\nmisses: {misses:#?}");
+    let _ = writeln!(std::io::stdout(), "{total:?}\n{by_kind:#?}\nmisses: {misses:#?}");
     assert!(20 * total.refuted >= 19 * total.different, "{total:?}: {misses:#?}");
     // A check that calls everything wrong, or finds nothing to judge, would be no check.
     assert!(2 * total.different > total.mutants, "{total:?}");

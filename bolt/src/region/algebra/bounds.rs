@@ -27,7 +27,9 @@ impl Algebra {
     /// `x · c` where x is bounded: the bounds move along.
     pub(super) fn scaled(&mut self, elem: ElemType, x: Term, c: Term, value: f64) -> Option<Term> {
         let bounded = *self.bounded.get(&x)?;
-        if !value.is_finite() || value == 0.0 {
+        // A denormal factor counts as 0, and 0 times infinity is no number.
+        let normal = if elem == ElemType::F64 { value.is_normal() } else { (value as f32).is_normal() };
+        if !normal {
             return None;
         }
         Some(self.monotone(bounded, elem, value < 0.0, |algebra, x| {

@@ -44,7 +44,11 @@ impl Algebra {
         if self.narrow.get(&x) == Some(&elem) {
             return x;
         }
-        if let Some(&bounded) = self.bounded.get(&x) {
+        // A maximum flushes denormals, and some of them round to the smallest normal number: where every bit counts, the
+        // rounding stays outside.
+        if let Some(&bounded) = self.bounded.get(&x)
+            && self.level >= Level::Reassociated
+        {
             return self.monotone(bounded, from, false, |algebra, x| {
                 let rounded = algebra.round(elem, x);
                 algebra.widen(elem, rounded)
