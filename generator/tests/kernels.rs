@@ -139,8 +139,11 @@ fn what_the_instructions_cannot_do_is_refused_with_its_reason() {
     let mut small = isa.clone();
     small.buffers[0].access = vec![64];
     let error = compile(&small, ATTENTION, &Options::default()).unwrap_err();
-    let CompileError::NoAllocation { reason: AllocError::NoFit { buffer, .. }, tried } = &error else {
+    let CompileError::NoAllocation { reason: AllocError::NoFit { shortage, .. }, tried } = &error else {
         panic!("{error}")
     };
-    assert_eq!((buffer.as_deref(), *tried > 0), (Some("d1"), true));
+    assert_eq!((shortage.buffers.as_slice(), *tried > 0), ([("d1".to_owned(), vec![64])].as_slice(), true));
+    // Two operands of 64 rows each: neither alone is too large.
+    assert_eq!(shortage.values.iter().map(|(_, lens)| lens.as_slice()).collect::<Vec<_>>(), [[64], [64]]);
+    assert!(error.to_string().contains("`d1` [64] has no room for "), "{error}");
 }

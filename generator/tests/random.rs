@@ -10,7 +10,7 @@ use act_generator::{Backend, CompileError, Compiled, Options, SumOfCosts};
 use act_hlo::compare::{Difference, PERMITTED_ROUNDINGS, compare};
 use act_hlo::random::{SplitMix64, random_literal};
 use act_hlo::{Graph, Literal, Op, print_graph};
-use act_isa::{Oracle, TiledKernel, load_target};
+use act_isa::{Oracle, TiledKernel, load_target, parse_assembly, print_assembly};
 use random_kernels::profiles::{PROFILES, Profile, profile};
 use random_kernels::{dense, kernel, shrink};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ fn backend(profile: &Profile) -> Backend {
     Backend::generate(Arc::new(isa)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// How far the compiled code is from the evaluator, or what the oracle says of it.
+/// How far the compiled code is from the evaluator, or what the oracle says of it. What runs is read from its text.
 fn run(
     backend: &Backend,
     kernel: &TiledKernel,
@@ -35,8 +35,13 @@ fn run(
     let expected = act_hlo::eval(&kernel.graph, &inputs).map_err(|e| e.to_string())?;
     let operands: Vec<&[u8]> = inputs.iter().map(Literal::bytes).collect();
     let mut results: Vec<Vec<u8>> = expected.iter().map(|e| vec![0xa5; e.bytes().len()]).collect();
+    let text = print_assembly(backend.isa(), &compiled.assembly);
+    let assembly = parse_assembly(backend.isa(), &text).map_err(|error| error.to_string())?;
+    if assembly != compiled.assembly {
+        return Err("the assembly is another when it is read from its text".to_owned());
+    }
     let oracle = Oracle::new(backend.isa());
-    oracle.run_assembly(&compiled.assembly, &operands, &mut results).map_err(|fault| fault.to_string())?;
+    oracle.run_assembly(&assembly, &operands, &mut results).map_err(|fault| fault.to_string())?;
     let each = expected.iter().zip(results).map(|(expected, got)| {
         let got = Literal::from_bytes(expected.shape().clone(), got);
         got.map(|got| compare(expected, &got)).map_err(|e| e.to_string())

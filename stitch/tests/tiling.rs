@@ -10,7 +10,8 @@ use act_stitch::region::choice::choices;
 use act_stitch::region::pack_order::{Packing, pack};
 use act_stitch::tile::granularity::operand_groups;
 use act_stitch::tile::{
-    Axes, Joining, Nest, NormalRegion, Segments, TilePlan, build_nest, join_depths, normalize, reshaped_views,
+    Axes, AxisTile, Joining, Nest, NestError, NormalRegion, Segments, TileChoice, TilePlan, build_nest,
+    join_depths, normalize, reshaped_views,
 };
 use std::collections::BTreeMap;
 
@@ -325,6 +326,30 @@ fn a_value_read_twice_is_one_input() {
                 let inputs = if has("dot") { 3 } else { 2 };
                 assert!(!has("multiply") || kernel.ins.len() == inputs, "{level:?} {kernel:#?}");
             }
+        }
+    }
+}
+
+/// Each ragged axis doubles the kernels; one nest has so many at most.
+#[test]
+fn ragged_edges_stay_within_a_budget() {
+    for (rank, most) in [(6u32, Some(64)), (7, None)] {
+        let shape = Shape::new(ElemType::S32, vec![3; rank as usize]);
+        let mut graph = Graph::new("sum");
+        let (x, y) = (graph.parameter(shape.clone()), graph.parameter(shape));
+        let sum = graph.add(Op::Binary(Binary::Add), &[x, y]).unwrap();
+        graph.add_root(sum).unwrap();
+        let view = |space, id: NodeId| View::row_major(space, graph.shape(id));
+        let operands = [view(Space::Operand(0), x), view(Space::Operand(1), y)];
+        let region = normalize(&graph, &operands, &[view(Space::Result(0), sum)]).unwrap();
+        let axes = Axes::of_graph(&region.graph);
+        let tile = AxisTile { len: 2, squeezed: false, padded: false };
+        let root = region.graph.roots()[0];
+        let tiles = axes.of(root).iter().map(|&axis| (axis, tile)).collect();
+        let choice = TileChoice { tiles, ..TileChoice::default() };
+        match build_nest(&region, &axes, &choice) {
+            Ok(plan) => assert_eq!(Some(plan.kernels.len()), most),
+            Err(error) => assert_eq!((error, most), (NestError::TooManyKernels, None)),
         }
     }
 }

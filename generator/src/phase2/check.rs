@@ -2,10 +2,10 @@
 //! of its operands where the graph says it comes from, untouched since it was written. Uses no live range, no order
 //! and no constraint of the allocators: only the assembly, the address maps h and the graph.
 
+use super::byte_runs::{cover, share_bytes};
 use super::validate::alpha_values;
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{AsmInstr, BetaVal, Env, Isa, Place, Slice, Space, TiledKernel, View};
-use std::collections::BTreeSet;
 
 /// A box of cells of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ fn spills_are_restored(graph: &PiiGraph, nodes: &[PiiId]) -> Result<(), String> 
         for &operand in &node.operands {
             if let PiiOp::HbmView(view) = &graph.node(operand).op
                 && view.space == Space::Scratch
-                && !written(&stored, view)
+                && !cover(&stored, view)
             {
                 return Err("scratch memory is read before it is written".to_owned());
             }
@@ -148,43 +148,13 @@ fn spills_are_restored(graph: &PiiGraph, nodes: &[PiiId]) -> Result<(), String> 
         if let PiiOp::Instr { store, .. } = &node.op
             && let Some(view) = store.as_ref().filter(scratch)
         {
-            let clash =
-                |other: &&View| ends_of(other).0 < ends_of(view).1 && ends_of(view).0 < ends_of(other).1;
-            if stored.iter().any(clash) {
+            if stored.iter().any(|other| share_bytes(other, view)) {
                 return Err("two values share scratch memory".to_owned());
             }
             stored.push(view);
         }
     }
     Ok(())
-}
-
-/// Whether the stores have written every byte that the load reads.
-fn written(stored: &[&View], load: &View) -> bool {
-    if stored.contains(&load) {
-        return true;
-    }
-    let bytes = |view: &View| {
-        let mut all = vec![view.start.c0];
-        for &(len, stride) in &view.dims {
-            let steps = |at: i64| (0..i64::try_from(len).unwrap_or(0)).map(move |i| at + i * stride);
-            all = all.into_iter().flat_map(steps).collect();
-        }
-        all
-    };
-    let (first, end) = ends_of(load);
-    let near = stored.iter().filter(|store| ends_of(store).0 < end && first < ends_of(store).1);
-    let known: BTreeSet<i64> = near.flat_map(|store| bytes(store)).collect();
-    bytes(load).iter().all(|byte| known.contains(byte))
-}
-
-/// First byte of a window with positive strides, and the byte behind its last.
-fn ends_of(view: &View) -> (i64, i64) {
-    let reach = view.dims.iter().fold(1i64, |reach, &(len, stride)| {
-        let rows = i64::try_from(len).unwrap_or(i64::MAX).saturating_sub(1);
-        reach.saturating_add(rows.saturating_mul(stride))
-    });
-    (view.start.c0, view.start.c0.saturating_add(reach))
 }
 
 fn lengths(lens: &[u64]) -> Vec<i64> {

@@ -108,7 +108,11 @@ impl Csp {
         for (at, &a) in order.iter().enumerate() {
             for &b in &order[at + 1..] {
                 let (x, y) = (&self.boxes[a], &self.boxes[b]);
-                let together = x.live.0 < y.live.1 && y.live.0 < x.live.1;
+                if y.live.0 >= x.live.1 {
+                    // Those behind are live later still.
+                    break;
+                }
+                let together = x.live.0 < y.live.1;
                 if together && x.buffer == y.buffer && x.owner != y.owner {
                     pairs.push((a, b));
                 }

@@ -1,6 +1,7 @@
 //! Which instruction must precede which beyond operands: readers before what overwrites them, loads of spilled values
 //! after their stores.
 
+use super::byte_runs::share_bytes;
 use super::pieces::Piece;
 use super::scope::Scope;
 use super::skeleton::Step;
@@ -74,23 +75,5 @@ fn share_cells(a: &Piece, b: &Piece) -> bool {
 
 /// Whether two windows of d0 may have a byte in common.
 fn may_share_bytes(a: &View, b: &View) -> bool {
-    if a.space != b.space {
-        return false;
-    }
-    if a.start.ivs != b.start.ivs {
-        return true;
-    }
-    let extent = |view: &View| {
-        let mut span = (i128::from(view.start.c0), i128::from(view.start.c0) + i128::from(view.elem.bytes()));
-        for &(len, stride) in &view.dims {
-            if len == 0 {
-                return (0, 0);
-            }
-            let reach = i128::from(len - 1) * i128::from(stride);
-            span = (span.0 + reach.min(0), span.1 + reach.max(0));
-        }
-        span
-    };
-    let (a, b) = (extent(a), extent(b));
-    a.0 < b.1 && b.0 < a.1
+    a.space == b.space && (a.start.ivs != b.start.ivs || share_bytes(a, b))
 }

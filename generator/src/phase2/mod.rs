@@ -1,7 +1,9 @@
 //! Phase 2 (ACT paper, section 6): from a pii graph to assembly. Orders the instructions, solves where every value
 //! lies, emits, and checks what it emitted. Knows descriptions only through the types of act-isa.
 
+mod byte_runs;
 mod check;
+mod conflict;
 mod cpsat;
 mod csp;
 mod emit;
@@ -14,6 +16,7 @@ mod parts;
 mod pieces;
 mod precedence;
 mod scope;
+mod shortage;
 mod skeleton;
 mod spill;
 mod takers;
@@ -24,11 +27,12 @@ mod validate;
 mod tests;
 
 pub use ortools::{LIBRARY_VARIABLE, SolverMissing};
+pub use shortage::Shortage;
 
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{Assembly, Isa, TiledKernel};
 use csp::{Csp, Outcome};
-use spill::Relief;
+use spill::{Relief, SpillPairs};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -123,11 +127,11 @@ pub enum AllocError {
     #[error("the pii graph does not fit its description at %{}: {reason}", node.0)]
     Malformed { node: PiiId, reason: String },
     /// Proven: no order has an allocation.
-    #[error("no allocation exists{}", in_buffer(buffer))]
-    NoFit { buffer: Option<String>, orders: u32 },
+    #[error("no allocation exists: {shortage}")]
+    NoFit { shortage: Shortage, orders: u32 },
     /// Neither found nor excluded within the limits.
-    #[error("no allocation found in {orders} orders{}", in_buffer(buffer))]
-    GaveUp { buffer: Option<String>, orders: u32 },
+    #[error("no allocation found in {orders} orders{}", in_first(shortage.as_ref()))]
+    GaveUp { shortage: Option<Shortage>, orders: u32 },
     /// Instructions overwrite in place what others still need, in a circle.
     #[error("instructions overwrite each other's operands in every order")]
     NoOrder,
@@ -148,8 +152,8 @@ pub enum AllocError {
     Unverified(String),
 }
 
-fn in_buffer(buffer: &Option<String>) -> String {
-    buffer.as_ref().map(|b| format!(": `{b}` is too small")).unwrap_or_default()
+fn in_first(shortage: Option<&Shortage>) -> String {
+    shortage.map(|shortage| format!("; in the first of them {shortage}")).unwrap_or_default()
 }
 
 /// Orders and allocates `graph`; where a buffer is too small, with values of it moved to scratch memory and back.
@@ -163,14 +167,14 @@ pub fn allocate(
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
     let graph = validate::with_all_inputs(isa, kernel, graph)?;
-    let (first_error, relieved) = match attempt(isa, kernel, graph, options)? {
+    let pairs = SpillPairs::new(isa);
+    let (first_error, relieved) = match attempt(isa, kernel, graph, options, &pairs, true)? {
         Attempt::Allocated(allocation) => return Ok(*allocation),
         Attempt::Failed { error, relieved } => (error, relieved),
     };
     // Breadth first, so that few spills are preferred to many.
     let mut left = options.limits.spilled_graphs as usize;
-    // No more than will be looked at.
-    let mut queue: VecDeque<(u32, Relief)> = relieved.into_iter().take(left).map(|r| (1, r)).collect();
+    let mut queue: VecDeque<(u32, Relief)> = relieved.into_iter().map(|r| (1, r)).collect();
     let limits = AllocLimits { prefixes: options.limits.prefixes / 4, ..options.limits };
     let options = &AllocOptions { limits, ..*options };
     while let Some((spills, relief)) = queue.pop_front() {
@@ -178,7 +182,7 @@ pub fn allocate(
             break;
         }
         left -= 1;
-        match attempt(isa, kernel, relief.graph(isa), options) {
+        match attempt(isa, kernel, relief.graph(isa), options, &pairs, false) {
             Ok(Attempt::Allocated(allocation)) => return Ok(*allocation),
             Ok(Attempt::Failed { relieved, .. }) => {
                 let room = left.saturating_sub(queue.len());
@@ -206,13 +210,17 @@ fn attempt(
     kernel: &TiledKernel,
     graph: PiiGraph,
     options: &AllocOptions,
+    pairs: &SpillPairs<'_>,
+    is_first: bool,
 ) -> Result<Attempt, AllocError> {
     validate::check(isa, kernel, &graph)?;
-    let graph = takers::separated(isa, &graph);
+    let graph = takers::separated(isa, pairs, &graph);
     let skeleton = skeleton::Skeleton::new(isa, kernel, &graph)?;
     let preferred = order::sethi_ullman(&skeleton).ok_or(AllocError::NoOrder)?;
     let mut orders = order::Orders::new(&skeleton, preferred.clone(), options.limits.prefixes);
-    let (mut tried, mut undecided, mut culprit, mut missing) = (0, 0, None, None);
+    let (mut tried, mut undecided, mut missing) = (0, 0, None);
+    // The first order that was proven to have no allocation, and the buffer that is to blame.
+    let mut refuted: Option<(Vec<usize>, Option<usize>)> = None;
     while tried < options.limits.orders && undecided < options.limits.undecided {
         let Some(order) = orders.next() else { break };
         tried += 1;
@@ -221,7 +229,10 @@ fn attempt(
                 let found = Found { order: &order, values: &values, allocator, orders_tried: tried };
                 return Ok(Attempt::Allocated(Box::new(finish(isa, kernel, graph, &skeleton, &found)?)));
             }
-            Ok((Outcome::Unsat { buffer }, _)) => culprit = culprit.or(buffer),
+            Ok((Outcome::Unsat { buffer }, _)) => match &mut refuted {
+                Some((_, culprit)) => *culprit = culprit.or(buffer),
+                None => refuted = Some((order, buffer)),
+            },
             Ok((Outcome::GaveUp, _)) => undecided += 1,
             // The search may still decide another order.
             Err(AllocError::SolverMissing(reason)) if options.allocator == AllocatorChoice::Auto => {
@@ -235,12 +246,23 @@ fn attempt(
     if let Some(missing) = missing {
         return Err(missing.into());
     }
-    let buffer = culprit.and_then(|b| isa.buffers.get(b)).map(|b| b.name.clone());
-    let relieved = culprit.map(|b| spill::relieve(isa, graph, &skeleton, &preferred, b)).unwrap_or_default();
-    let error = if undecided == 0 && orders.exhausted() {
-        AllocError::NoFit { buffer, orders: tried }
+    let proven = undecided == 0 && orders.exhausted();
+    let (order, culprit) = refuted.unzip();
+    let culprit = culprit.flatten();
+    // Nobody reads the reason of a graph with spills; it is looked for where no buffer is known.
+    let order = order.filter(|_| is_first || culprit.is_none());
+    let shortage = order.map(|order| Shortage::of(isa, &graph, &skeleton, &skeleton.csp(&order), culprit));
+    let culprit = culprit.or_else(|| {
+        let name = shortage.as_ref().and_then(|s| s.buffers.first());
+        name.and_then(|(name, _)| isa.buffers.iter().position(|b| b.name == *name))
+    });
+    let most = options.limits.spilled_graphs as usize;
+    let relieved = culprit.map(|b| spill::relieve(pairs, graph, &skeleton, &preferred, b, most));
+    let relieved = relieved.unwrap_or_default();
+    let error = if proven {
+        AllocError::NoFit { shortage: shortage.unwrap_or_default(), orders: tried }
     } else {
-        AllocError::GaveUp { buffer, orders: tried }
+        AllocError::GaveUp { shortage, orders: tried }
     };
     Ok(Attempt::Failed { error, relieved })
 }

@@ -2,7 +2,7 @@
 //! first, then the other topological orders, lazily, without those that are known to fail.
 
 use super::skeleton::{Owner, Skeleton};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The depth-first order by extended Sethi–Ullman numbers; `None` when the instructions depend on each other in a
 /// circle (one overwrites in place what another needs, and the other way round).
@@ -107,38 +107,26 @@ impl Visit {
     }
 }
 
-/// The pairs of parts that are live together under some order, as a bit set: the interference graph φ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Interference {
-    bits: Vec<u64>,
-    parts: usize,
-}
-
-impl Interference {
-    fn new(parts: usize) -> Interference {
-        Interference { bits: vec![0; (parts * parts).div_ceil(64)], parts }
-    }
-
-    fn add(&mut self, a: usize, b: usize) {
-        let at = a.min(b) * self.parts + a.max(b);
-        self.bits[at / 64] |= 1 << (at % 64);
-    }
-
-    fn contains(&self, other: &Interference) -> bool {
-        self.bits.iter().zip(&other.bits).all(|(own, other)| own & other == *other)
-    }
-}
+/// Two parts that are live together, the smaller number first.
+type Pair = (u32, u32);
 
 /// All topological orders that a search by capacity does not exclude, first those close to the preferred one. An
 /// order whose interference graph contains that of an order which failed is left out (section 6.4): it would fail too.
 pub(super) struct Orders<'a> {
-    skeleton: &'a Skeleton,
     /// Rank of every step in the preferred order.
     preferred: Vec<usize>,
-    before: Vec<BTreeSet<usize>>,
+    after: Vec<Vec<usize>>,
     first: Option<Vec<usize>>,
     stack: Vec<Level>,
-    failed: Vec<Interference>,
+    prefix: Prefix<'a>,
+    /// Predecessors of every step that the prefix lacks.
+    missing: Vec<usize>,
+    ready: BTreeSet<(usize, usize)>,
+    /// The pairs of the prefix, with the number of times that they were met.
+    interference: BTreeMap<Pair, u32>,
+    /// Which of the orders that failed have a pair, and how many pairs of each the prefix lacks.
+    failed_with: BTreeMap<Pair, Vec<usize>>,
+    lacking: Vec<usize>,
     /// Sets of steps from which no completion fits, whatever came before.
     hopeless: BTreeSet<Vec<u64>>,
     last: Option<Vec<usize>>,
@@ -146,10 +134,9 @@ pub(super) struct Orders<'a> {
     budget: u64,
 }
 
-/// A prefix of an order: its last step, what interferes so far, and the steps to try next.
+/// A prefix of an order: its last step with what it changed, and the steps to try next.
 struct Level {
-    step: Option<usize>,
-    interference: Interference,
+    step: Option<(usize, Change)>,
     candidates: std::vec::IntoIter<usize>,
     fruitful: bool,
 }
@@ -157,24 +144,39 @@ struct Level {
 impl<'a> Orders<'a> {
     /// `preferred` comes first; at most `budget` prefixes are looked at after it.
     pub(super) fn new(skeleton: &'a Skeleton, preferred: Vec<usize>, budget: u64) -> Orders<'a> {
-        let mut rank = vec![0; preferred.len()];
+        let steps = skeleton.steps.len();
+        let mut rank = vec![0; steps];
         for (at, &step) in preferred.iter().enumerate() {
             rank[step] = at;
         }
-        let before = skeleton.steps.iter().map(|s| s.producers.iter().chain(&s.hazards).copied().collect());
+        let mut after: Vec<Vec<usize>> = vec![Vec::new(); steps];
+        let mut missing = vec![0; steps];
+        for (step, missing) in missing.iter_mut().enumerate() {
+            let before = skeleton.steps[step].producers.iter().chain(&skeleton.steps[step].hazards);
+            let before: BTreeSet<usize> = before.copied().collect();
+            *missing = before.len();
+            before.iter().for_each(|&b| after[b].push(step));
+        }
+        let ready = (0..steps).filter(|&s| missing[s] == 0).map(|s| (rank[s], s)).collect();
+        let (prefix, pairs) = Prefix::new(skeleton);
         let mut orders = Orders {
-            skeleton,
             preferred: rank,
-            before: before.collect(),
+            after,
             first: Some(preferred),
             stack: Vec::new(),
-            failed: Vec::new(),
+            prefix,
+            missing,
+            ready,
+            interference: BTreeMap::new(),
+            failed_with: BTreeMap::new(),
+            lacking: Vec::new(),
             hopeless: BTreeSet::new(),
             last: None,
             budget,
         };
-        let root = orders.level(None, Interference::new(skeleton.parts.len()), &[]);
-        orders.stack.push(root);
+        pairs.into_iter().for_each(|pair| orders.meet(pair));
+        let candidates = orders.candidates();
+        orders.stack.push(Level { step: None, candidates, fruitful: false });
         orders
     }
 
@@ -185,12 +187,16 @@ impl<'a> Orders<'a> {
 
     /// Notes that the order given last has no allocation.
     pub(super) fn last_failed(&mut self) {
-        if let Some(order) = &self.last {
-            let mut interference = Interference::new(self.skeleton.parts.len());
-            for at in 0..=order.len() {
-                self.note_live(&order[..at], &mut interference);
-            }
-            self.failed.push(interference);
+        let Some(order) = &self.last else { return };
+        let (mut prefix, pairs) = Prefix::new(self.prefix.skeleton);
+        let mut all: BTreeSet<Pair> = pairs.into_iter().collect();
+        for &step in order {
+            all.extend(prefix.extend(step).pairs);
+        }
+        let number = self.lacking.len();
+        self.lacking.push(all.iter().filter(|pair| !self.interference.contains_key(pair)).count());
+        for pair in all {
+            self.failed_with.entry(pair).or_default().push(number);
         }
     }
 
@@ -214,88 +220,199 @@ impl<'a> Orders<'a> {
                 return None;
             }
             self.budget -= 1;
-            let mut interference = level.interference.clone();
-            let mut prefix: Vec<usize> = self.stack.iter().filter_map(|l| l.step).collect();
-            prefix.push(step);
-            if self.hopeless.contains(&set_of(&prefix, self.before.len())) {
+            if self.hopeless.contains(&self.prefix.set_with(step)) {
                 continue;
             }
-            let fits = self.note_live(&prefix, &mut interference);
-            if !fits || self.failed.iter().any(|f| interference.contains(f)) {
-                if fits {
-                    // Pruned by what failed, which depends on the way here: nothing is proven of the set.
-                    self.stack.iter_mut().for_each(|l| l.fruitful = true);
-                }
-                continue;
-            }
-            if prefix.len() == self.before.len() {
+            let change = self.extend(step);
+            let fits = self.prefix.fits(&change);
+            let excluded = self.lacking.contains(&0);
+            let complete = self.stack.len() == self.preferred.len();
+            if fits && (excluded || complete) {
+                // Pruned by what failed, which depends on the way here: nothing is proven of the set.
                 self.stack.iter_mut().for_each(|l| l.fruitful = true);
-                return Some(prefix);
             }
-            let level = self.level(Some(step), interference, &prefix);
-            self.stack.push(level);
+            if fits && !excluded && !complete {
+                let candidates = self.candidates();
+                self.stack.push(Level { step: Some((step, change)), candidates, fruitful: false });
+                continue;
+            }
+            self.undo(step, change);
+            if fits && !excluded {
+                let steps = self.stack.iter().filter_map(|l| l.step.as_ref().map(|(step, _)| *step));
+                return Some(steps.chain([step]).collect());
+            }
         }
     }
 
     fn leave(&mut self) {
-        let prefix: Vec<usize> = self.stack.iter().filter_map(|l| l.step).collect();
-        if let Some(level) = self.stack.pop()
-            && !level.fruitful
-        {
-            self.hopeless.insert(set_of(&prefix, self.before.len()));
+        let Some(level) = self.stack.pop() else { return };
+        if !level.fruitful {
+            self.hopeless.insert(self.prefix.set.clone());
+        }
+        if let Some((step, change)) = level.step {
+            self.undo(step, change);
         }
     }
 
-    fn level(&self, step: Option<usize>, interference: Interference, prefix: &[usize]) -> Level {
-        let mut ready: Vec<usize> = (0..self.before.len())
-            .filter(|s| !prefix.contains(s) && self.before[*s].iter().all(|b| prefix.contains(b)))
-            .collect();
-        ready.sort_by_key(|&s| self.preferred[s]);
-        Level { step, interference, candidates: ready.into_iter(), fruitful: false }
+    fn candidates(&self) -> std::vec::IntoIter<usize> {
+        self.ready.iter().map(|&(_, step)| step).collect::<Vec<usize>>().into_iter()
     }
 
-    /// Notes which parts are live together right after `prefix`; whether they fit their buffers by volume.
-    fn note_live(&self, prefix: &[usize], interference: &mut Interference) -> bool {
-        let mut scheduled = vec![false; self.before.len()];
-        prefix.iter().for_each(|&s| scheduled[s] = true);
-        let live: Vec<usize> = (0..self.skeleton.parts.len())
-            .filter(|&p| {
-                let part = &self.skeleton.parts[p];
-                let (born, just_written) = match part.owner {
-                    Owner::Input(_) => (true, prefix.is_empty()),
-                    Owner::Step(s) => (scheduled[s], prefix.last() == Some(&s)),
-                };
-                let needed = part.to_end || part.readers.iter().any(|&r| !scheduled[r]);
-                born && volume(&part.len) > 0 && (needed || (part.written && just_written))
-            })
-            .collect();
-        let mut load: std::collections::BTreeMap<(usize, Owner), u128> = std::collections::BTreeMap::new();
-        for (at, &a) in live.iter().enumerate() {
-            let part = &self.skeleton.parts[a];
-            let most = load.entry((part.buffer, part.owner)).or_insert(0);
-            *most = volume(&part.len).max(*most);
-            for &b in &live[at + 1..] {
-                let other = &self.skeleton.parts[b];
-                if part.buffer == other.buffer && part.owner != other.owner {
-                    interference.add(a, b);
+    fn extend(&mut self, step: usize) -> Change {
+        self.ready.remove(&(self.preferred[step], step));
+        for &next in &self.after[step] {
+            self.missing[next] -= 1;
+            if self.missing[next] == 0 {
+                self.ready.insert((self.preferred[next], next));
+            }
+        }
+        let change = self.prefix.extend(step);
+        change.pairs.iter().for_each(|&pair| self.meet(pair));
+        change
+    }
+
+    fn undo(&mut self, step: usize, change: Change) {
+        for &next in &self.after[step] {
+            if self.missing[next] == 0 {
+                self.ready.remove(&(self.preferred[next], next));
+            }
+            self.missing[next] += 1;
+        }
+        self.ready.insert((self.preferred[step], step));
+        for pair in &change.pairs {
+            let Some(times) = self.interference.get_mut(pair) else { continue };
+            *times -= 1;
+            if *times == 0 {
+                self.interference.remove(pair);
+                for &failed in self.failed_with.get(pair).into_iter().flatten() {
+                    self.lacking[failed] += 1;
                 }
             }
         }
-        (0..self.skeleton.capacity.len()).all(|buffer| {
-            let sum: u128 = load
-                .range((buffer, Owner::Input(crate::pii::PiiId(0)))..)
-                .take_while(|((b, _), _)| *b == buffer)
-                .map(|(_, v)| v)
-                .sum();
-            sum <= volume(&self.skeleton.capacity[buffer])
-        })
+        self.prefix.undo(step, change);
+    }
+
+    fn meet(&mut self, pair: Pair) {
+        let times = self.interference.entry(pair).or_insert(0);
+        *times += 1;
+        if *times == 1 {
+            for &failed in self.failed_with.get(&pair).into_iter().flatten() {
+                self.lacking[failed] -= 1;
+            }
+        }
     }
 }
 
-fn set_of(prefix: &[usize], steps: usize) -> Vec<u64> {
-    let mut bits = vec![0u64; steps.div_ceil(64)];
-    for &step in prefix {
-        bits[step / 64] |= 1 << (step % 64);
+/// The parts that are live right after the steps of a prefix.
+struct Prefix<'a> {
+    skeleton: &'a Skeleton,
+    /// Parts that a step writes, parts that it reads.
+    writes: Vec<Vec<usize>>,
+    reads: Vec<Vec<usize>>,
+    /// Readers of every part that the prefix lacks.
+    readers_left: Vec<usize>,
+    /// Parts that are there and needed later.
+    live: BTreeSet<usize>,
+    /// The steps of the prefix, as bits.
+    set: Vec<u64>,
+}
+
+/// What one step changed.
+struct Change {
+    /// Pairs of parts that the step made live together.
+    pairs: Vec<Pair>,
+    /// Parts whose last reader it was.
+    died: Vec<usize>,
+    /// Parts that it wrote and nobody needs: they lie there for a moment.
+    passing: Vec<usize>,
+}
+
+impl<'a> Prefix<'a> {
+    /// No step yet: parameters are live. Gives the pairs of these.
+    fn new(skeleton: &'a Skeleton) -> (Prefix<'a>, Vec<Pair>) {
+        let steps = skeleton.steps.len();
+        let (mut writes, mut reads) = (vec![Vec::new(); steps], vec![Vec::new(); steps]);
+        let mut inputs = Vec::new();
+        let mut readers_left = Vec::with_capacity(skeleton.parts.len());
+        for (number, part) in skeleton.parts.iter().enumerate() {
+            let readers: BTreeSet<usize> = part.readers.iter().copied().collect();
+            readers_left.push(readers.len());
+            if volume(&part.len) == 0 {
+                continue;
+            }
+            readers.iter().for_each(|&r| reads[r].push(number));
+            match part.owner {
+                Owner::Input(_) => inputs.push(number),
+                Owner::Step(step) => writes[step].push(number),
+            }
+        }
+        let set = vec![0; steps.div_ceil(64)];
+        let mut prefix = Prefix { skeleton, writes, reads, readers_left, live: BTreeSet::new(), set };
+        let (pairs, _) = prefix.born(&inputs);
+        (prefix, pairs)
     }
-    bits
+
+    fn extend(&mut self, step: usize) -> Change {
+        self.set[step / 64] |= 1 << (step % 64);
+        let mut died = Vec::new();
+        for &part in &self.reads[step] {
+            self.readers_left[part] -= 1;
+            if self.readers_left[part] == 0 && !self.skeleton.parts[part].to_end && self.live.remove(&part) {
+                died.push(part);
+            }
+        }
+        let writes = std::mem::take(&mut self.writes[step]);
+        let (pairs, passing) = self.born(&writes);
+        self.writes[step] = writes;
+        Change { pairs, died, passing }
+    }
+
+    fn undo(&mut self, step: usize, change: Change) {
+        self.set[step / 64] &= !(1 << (step % 64));
+        for part in &self.writes[step] {
+            self.live.remove(part);
+        }
+        self.reads[step].iter().for_each(|&part| self.readers_left[part] += 1);
+        self.live.extend(change.died);
+    }
+
+    /// Makes parts live; gives the pairs that come of it, and the parts that nobody needs.
+    fn born(&mut self, parts: &[usize]) -> (Vec<Pair>, Vec<usize>) {
+        let all = &self.skeleton.parts;
+        let needed = |&p: &usize| all[p].to_end || self.readers_left[p] > 0;
+        let (lasting, rest): (Vec<usize>, Vec<usize>) = parts.iter().copied().partition(needed);
+        let passing: Vec<usize> = rest.into_iter().filter(|&p| all[p].written).collect();
+        let mut pairs = Vec::new();
+        let new: Vec<usize> = lasting.iter().chain(&passing).copied().collect();
+        for (at, &a) in new.iter().enumerate() {
+            for &b in self.live.iter().chain(&new[at + 1..]) {
+                if all[a].buffer == all[b].buffer && all[a].owner != all[b].owner {
+                    pairs.push((a.min(b) as u32, a.max(b) as u32));
+                }
+            }
+        }
+        self.live.extend(lasting);
+        (pairs, passing)
+    }
+
+    /// Whether what is live after the step that made `change` fits the buffers by volume.
+    fn fits(&self, change: &Change) -> bool {
+        let mut load: BTreeMap<(usize, Owner), u128> = BTreeMap::new();
+        for &part in self.live.iter().chain(&change.passing) {
+            let part = &self.skeleton.parts[part];
+            let most = load.entry((part.buffer, part.owner)).or_insert(0);
+            *most = volume(&part.len).max(*most);
+        }
+        let mut sums = vec![0u128; self.skeleton.capacity.len()];
+        for ((buffer, _), volume) in load {
+            sums[buffer] = sums[buffer].saturating_add(volume);
+        }
+        sums.iter().zip(&self.skeleton.capacity).all(|(&sum, room)| sum <= volume(room))
+    }
+
+    fn set_with(&self, step: usize) -> Vec<u64> {
+        let mut set = self.set.clone();
+        set[step / 64] |= 1 << (step % 64);
+        set
+    }
 }

@@ -4,6 +4,7 @@
 //! the constraint problem.
 
 use super::csp::{AtLeast, Csp, Outcome, Term};
+use std::collections::VecDeque;
 
 /// Solves `csp` within `budget` elementary steps (one bound raised, or one pair looked at).
 pub(super) fn solve(csp: &Csp, budget: u64) -> Outcome {
@@ -48,7 +49,6 @@ enum Raise {
 
 impl Search<'_> {
     fn run(&mut self) -> Outcome {
-        let mut decisions: Vec<AtLeast> = self.csp.orderings.clone();
         let mut lower = Vec::with_capacity(self.csp.vars.len());
         for var in &self.csp.vars {
             match var.round_up(var.min) {
@@ -56,10 +56,14 @@ impl Search<'_> {
                 _ => return Outcome::Unsat { buffer: None },
             }
         }
-        match self.raise(&mut lower, &decisions) {
-            Raise::Done => {}
-            Raise::Infeasible => return Outcome::Unsat { buffer: None },
-            Raise::OutOfBudget => return Outcome::GaveUp,
+        let mut decisions = Decisions::new(self.csp.vars.len());
+        for &ordering in &self.csp.orderings {
+            decisions.push(ordering);
+            match self.raise(&mut lower, &decisions) {
+                Raise::Done => {}
+                Raise::Infeasible => return Outcome::Unsat { buffer: None },
+                Raise::OutOfBudget => return Outcome::GaveUp,
+            }
         }
         let mut stack: Vec<Frame> = Vec::new();
         let mut culprit = None;
@@ -72,7 +76,7 @@ impl Search<'_> {
                 alternatives: self.alternatives(violated),
                 next: 0,
                 lower: lower.clone(),
-                decisions: decisions.len(),
+                decisions: decisions.made.len(),
                 buffer,
             });
             // Take the next untried alternative, deepest first.
@@ -127,33 +131,59 @@ impl Search<'_> {
         }
     }
 
-    /// Raises the lower bounds to the least fixed point of `decisions`.
-    fn raise(&mut self, lower: &mut [i64], decisions: &[AtLeast]) -> Raise {
-        loop {
-            let mut changed = false;
-            for decision in decisions {
-                let need = decision.right.value(lower);
-                if decision.left.value(lower) >= need {
-                    continue;
-                }
-                // Only raising the left side can help: the right one is as low as it can be.
-                let Some(var) = decision.left.var else { return Raise::Infeasible };
-                let Some(bound) = self.csp.vars[var].round_up(need.saturating_sub(decision.left.offset))
-                else {
-                    return Raise::Infeasible;
-                };
-                if bound > self.upper[var] || decision.right.var == Some(var) {
-                    return Raise::Infeasible;
-                }
-                if self.steps == 0 {
-                    return Raise::OutOfBudget;
-                }
-                self.steps -= 1;
-                lower[var] = bound;
-                changed = true;
+    /// Raises the lower bounds to the least fixed point of `decisions`, of which all but the last hold.
+    fn raise(&mut self, lower: &mut [i64], decisions: &Decisions) -> Raise {
+        // First come, first served: the number of raises stays polynomial.
+        let mut open: VecDeque<usize> = decisions.made.len().checked_sub(1).into_iter().collect();
+        while let Some(number) = open.pop_front() {
+            let decision = decisions.made[number];
+            let need = decision.right.value(lower);
+            if decision.left.value(lower) >= need {
+                continue;
             }
-            if !changed {
-                return Raise::Done;
+            // Only raising the left side can help: the right one is as low as it can be.
+            let Some(var) = decision.left.var else { return Raise::Infeasible };
+            let Some(bound) = self.csp.vars[var].round_up(need.saturating_sub(decision.left.offset)) else {
+                return Raise::Infeasible;
+            };
+            if bound > self.upper[var] || decision.right.var == Some(var) {
+                return Raise::Infeasible;
+            }
+            if self.steps == 0 {
+                return Raise::OutOfBudget;
+            }
+            self.steps -= 1;
+            lower[var] = bound;
+            open.extend(&decisions.above[var]);
+        }
+        Raise::Done
+    }
+}
+
+/// Orderings that hold and decisions made so far, and those that a variable's value bears on.
+struct Decisions {
+    made: Vec<AtLeast>,
+    /// By variable: numbers of those that have it on the right.
+    above: Vec<Vec<usize>>,
+}
+
+impl Decisions {
+    fn new(vars: usize) -> Decisions {
+        Decisions { made: Vec::new(), above: vec![Vec::new(); vars] }
+    }
+
+    fn push(&mut self, decision: AtLeast) {
+        if let Some(var) = decision.right.var {
+            self.above[var].push(self.made.len());
+        }
+        self.made.push(decision);
+    }
+
+    /// Takes back all but the first `len`.
+    fn truncate(&mut self, len: usize) {
+        for decision in self.made.drain(len..).rev() {
+            if let Some(var) = decision.right.var {
+                self.above[var].pop();
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use super::AllocError;
 use super::pieces::{Piece, resolve};
+use super::shortage::Shortage;
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{Isa, Space, TiledKernel};
 
@@ -56,8 +57,9 @@ impl<'a> Scope<'a> {
 
     /// The problem has no answer whatever the order; what it lacks is told by the buffer of `node`.
     pub(super) fn no_fit(&self, node: PiiId) -> AllocError {
-        let buffer = self.graph.node(node).buffer.map(|b| self.isa.buffer(b).name.clone());
-        AllocError::NoFit { buffer, orders: 0 }
+        let in_buffer = self.graph.node(node).buffer.is_some();
+        let values = if in_buffer { std::slice::from_ref(&node) } else { &[] };
+        AllocError::NoFit { shortage: Shortage::of_values(self.isa, self.graph, values), orders: 0 }
     }
 
     /// Steps whose values an instruction reads, in the order of its operands.

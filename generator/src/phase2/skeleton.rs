@@ -159,6 +159,11 @@ impl Skeleton {
         })
     }
 
+    /// What the boxes' owners stand for, by number.
+    pub(super) fn owners(&self) -> Vec<Owner> {
+        self.parts.iter().map(|p| p.owner).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// The constraint problem of one order: `order[i]` is the step that runs as number i.
     pub(super) fn csp(&self, order: &[usize]) -> Csp {
         // Inputs are there at time 0, step i writes at time i + 1, and the kernel is over at time N + 1.
@@ -167,8 +172,7 @@ impl Skeleton {
             time[step] = at as u32 + 1;
         }
         let end = order.len() as u32 + 1;
-        let owners: BTreeMap<Owner, usize> =
-            self.parts.iter().map(|p| p.owner).collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
+        let owners: BTreeMap<Owner, usize> = self.owners().into_iter().zip(0..).collect();
         let boxes = self.parts.iter().map(|part| {
             let born = match part.owner {
                 Owner::Input(_) => 0,

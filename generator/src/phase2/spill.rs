@@ -6,10 +6,33 @@ use super::skeleton::{Owner, Skeleton};
 use crate::pii::{PiiGraph, PiiId, PiiNode, PiiOp};
 use act_hlo::{ElemType, Literal, OpKind, Shape};
 use act_isa::{Affine, AttrKind, AttrVal, BufferId, Env, Expr, Instr, InstrId, Isa, Slice, Space, View};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Scratch values start at multiples of this many bytes (or of what the description demands of addresses).
 const SCRATCH_ALIGN: u64 = 64;
+
+/// The ways to spill values of a description, each found once: there are many values and few shapes.
+pub(super) struct SpillPairs<'a> {
+    isa: &'a Isa,
+    known: RefCell<BTreeMap<(BufferId, Vec<u64>), Option<Rc<SpillPair>>>>,
+}
+
+impl<'a> SpillPairs<'a> {
+    pub(super) fn new(isa: &'a Isa) -> SpillPairs<'a> {
+        SpillPairs { isa, known: RefCell::new(BTreeMap::new()) }
+    }
+
+    /// A way to store the value of `id` whole and to load it back.
+    fn of(&self, graph: &PiiGraph, id: PiiId) -> Option<Rc<SpillPair>> {
+        let node = graph.node(id);
+        let buffer = node.buffer.filter(|&b| !self.isa.buffer(b).nospill)?;
+        let mut known = self.known.borrow_mut();
+        let entry = known.entry((buffer, node.lens.clone()));
+        entry.or_insert_with(|| spill_pair(self.isa, buffer, &node.lens).map(Rc::new)).clone()
+    }
+}
 
 /// A graph with one more value moved out of the way, to be made when it is tried: there may be many, and large ones.
 pub(super) struct Relief {
@@ -27,13 +50,14 @@ impl Relief {
 }
 
 /// The ways to move one more value of buffer `buffer` out of the way, for the point of `order` where that buffer is
-/// fullest; the best guess first: values whose next use is furthest away.
+/// fullest; the best guesses first, at most `most`: values whose next use is furthest away.
 pub(super) fn relieve(
-    isa: &Isa,
+    pairs: &SpillPairs<'_>,
     graph: PiiGraph,
     skeleton: &Skeleton,
     order: &[usize],
     buffer: usize,
+    most: usize,
 ) -> Vec<Relief> {
     let mut time = vec![0usize; skeleton.steps.len()];
     for (at, &step) in order.iter().enumerate() {
@@ -71,9 +95,10 @@ pub(super) fn relieve(
         .iter()
         .flat_map(|&(_, id)| {
             let remade = remade(&graph, id).map(Replacement::Remade);
-            let spilled = spill_pair(isa, &graph, id).map(Replacement::Spilled);
+            let spilled = pairs.of(&graph, id).map(Replacement::Spilled);
             remade.into_iter().chain(spilled).map(move |r| (id, r))
         })
+        .take(most)
         .map(|(victim, replacement)| {
             let (graph, late) = (Rc::clone(&graph), Rc::clone(&late));
             Relief { graph, victim, replacement, late }
@@ -105,7 +130,7 @@ fn fullest(skeleton: &Skeleton, order: &[usize], time: &[usize], buffer: usize) 
 /// How a value is had once more.
 pub(super) enum Replacement {
     Remade(PiiNode),
-    Spilled(SpillPair),
+    Spilled(Rc<SpillPair>),
 }
 
 /// Instructions that store a value to d0 and load it back, with their computational attributes, and the window in
@@ -164,9 +189,9 @@ fn rewritten(
 }
 
 /// The value of `id` once more: the cheaper way that there is.
-pub(super) fn replacement(isa: &Isa, graph: &PiiGraph, id: PiiId) -> Option<Replacement> {
+pub(super) fn replacement(pairs: &SpillPairs<'_>, graph: &PiiGraph, id: PiiId) -> Option<Replacement> {
     let remade = remade(graph, id).map(Replacement::Remade);
-    remade.or_else(|| spill_pair(isa, graph, id).map(Replacement::Spilled))
+    remade.or_else(|| pairs.of(graph, id).map(Replacement::Spilled))
 }
 
 /// Adds the nodes of a replacement for a value like `like`; gives the node that holds it. `reads` are the operands of
@@ -219,19 +244,14 @@ pub(super) fn scratch_bytes(graph: &PiiGraph) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// A way to store the value of `id` whole and to load it back, the cheapest in instructions' own costs.
-fn spill_pair(isa: &Isa, graph: &PiiGraph, id: PiiId) -> Option<SpillPair> {
-    let node = graph.node(id);
-    let buffer = node.buffer?;
-    if isa.buffer(buffer).nospill {
-        return None;
-    }
+/// A way to store a value of these lengths whole and to load it back, the cheapest in instructions' own costs.
+fn spill_pair(isa: &Isa, buffer: BufferId, lens: &[u64]) -> Option<SpillPair> {
     let mut best: Option<(u64, SpillPair)> = None;
     for store in isa.instr_ids() {
-        let Some(stored) = as_move(isa, store, buffer, &node.lens, Direction::Store, None) else { continue };
+        let Some(stored) = as_move(isa, store, buffer, lens, Direction::Store, None) else { continue };
         for load in isa.instr_ids() {
             let wanted = Some(stored.window.as_slice());
-            let Some(loaded) = as_move(isa, load, buffer, &node.lens, Direction::Load, wanted) else {
+            let Some(loaded) = as_move(isa, load, buffer, lens, Direction::Load, wanted) else {
                 continue;
             };
             let cost = crate::cost::instruction_cost(isa, store, &stored.alpha)

@@ -2,12 +2,12 @@
 //! gets a value of its own: made once more where that is a mere load or constant, else stored to scratch memory and
 //! loaded. What only reads the value is ordered before the last taker (hazards.rs).
 
-use super::spill::{Replacement, appended, replacement, scratch_bytes};
+use super::spill::{Replacement, SpillPairs, appended, replacement, scratch_bytes};
 use crate::pii::{PiiGraph, PiiId, PiiNode, PiiOp};
 use act_isa::Isa;
 
 /// The graph with at most one taker of every value.
-pub(super) fn separated(isa: &Isa, graph: &PiiGraph) -> PiiGraph {
+pub(super) fn separated(isa: &Isa, pairs: &SpillPairs<'_>, graph: &PiiGraph) -> PiiGraph {
     let taken = |node: &PiiNode| -> Option<usize> {
         let PiiOp::Instr { op, .. } = node.op else { return None };
         isa.instrs.get(usize::from(op.0))?.updates_in_place(0).filter(|&k| k < node.operands.len())
@@ -35,7 +35,7 @@ pub(super) fn separated(isa: &Isa, graph: &PiiGraph) -> PiiGraph {
             let value = node.operands[k].0 as usize;
             takers[value] -= 1;
             if takers[value] > 0
-                && let Some(own) = replacement(isa, graph, node.operands[k])
+                && let Some(own) = replacement(pairs, graph, node.operands[k])
             {
                 let reads: Vec<PiiId> = match &own {
                     Replacement::Remade(of) => of.operands.iter().map(|o| moved[o.0 as usize]).collect(),

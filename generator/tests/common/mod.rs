@@ -4,7 +4,7 @@ use act_generator::{Backend, CompileError, Compiled, Options, SumOfCosts};
 use act_hlo::compare::{Difference, compare};
 use act_hlo::random::{SplitMix64, Values, random_literal};
 use act_hlo::{Literal, parse_graph};
-use act_isa::{Isa, Oracle, Phase, Place, Space, TiledKernel, View};
+use act_isa::{Isa, Oracle, Phase, Place, Space, TiledKernel, View, parse_assembly, print_assembly};
 use std::sync::Arc;
 
 /// A kernel whose parameters and results are dense row-major tensors, each a segment of its own.
@@ -17,9 +17,14 @@ pub(crate) fn kernel(hlo: &str) -> TiledKernel {
     TiledKernel { ins, outs, accumulators, phase: Phase::Whole, graph }
 }
 
+/// Compiles; whatever comes out is the same when it is read from its text.
 pub(crate) fn compile(isa: &Isa, hlo: &str, options: &Options) -> Result<Compiled, CompileError> {
     let backend = Backend::generate(Arc::new(isa.clone())).unwrap_or_else(|e| panic!("{e}"));
-    backend.compile(&kernel(hlo), options, &SumOfCosts)
+    let compiled = backend.compile(&kernel(hlo), options, &SumOfCosts)?;
+    let text = print_assembly(isa, &compiled.assembly);
+    let read = parse_assembly(isa, &text).unwrap_or_else(|e| panic!("{}: {e}\n{text}", isa.name));
+    assert_eq!(read, compiled.assembly, "{text}");
+    Ok(compiled)
 }
 
 /// Names of the instructions, in order.

@@ -2,9 +2,10 @@
 
 use super::outcome::{CliError, Report};
 use super::{Emit, KernelArgs, input};
-use crate::compiler::CompiledRegion;
+use crate::compiler::{CompiledRegion, tile_sizes};
 use act_hlo::print_graph;
 use act_isa::{Isa, print_assembly, print_device, print_program};
+use act_stitch::region::{Attempt, CandidateOutcome, TriedCandidate};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -34,7 +35,44 @@ pub(super) fn describe(region: &CompiledRegion, seconds: f64) -> Value {
         object.extend(summary);
     }
     value["phase_seconds"] = json!(region.phase_seconds);
+    value["search"] = search(region);
     value
+}
+
+/// What was tried: the choices of tiles, and of the one that was taken, for every kernel the candidates.
+fn search(region: &CompiledRegion) -> Value {
+    let candidate = |tried: &TriedCandidate| {
+        let mut value = json!({ "lower_bound": tried.lower_bound, "instructions": tried.instructions });
+        let (outcome, key, detail) = match &tried.outcome {
+            CandidateOutcome::Accepted { cost } => ("accepted", "cost", json!(cost)),
+            CandidateOutcome::Dearer { cost } => ("dearer", "cost", json!(cost)),
+            CandidateOutcome::Pruned => ("pruned", "cost", Value::Null),
+            CandidateOutcome::Failed { reason } => ("failed", "reason", json!(reason)),
+        };
+        value["outcome"] = json!(outcome);
+        if !detail.is_null() {
+            value[key] = detail;
+        }
+        value
+    };
+    let kernels = region.code.kernels.iter().map(|record| {
+        json!({
+            "phase": format!("{:?}", record.kernel.phase).to_lowercase(),
+            "allocator": record.code.allocator,
+            "candidates": record.code.search.candidates.iter().map(candidate).collect::<Vec<Value>>(),
+            "end": record.code.search.end,
+        })
+    });
+    json!({ "attempts": attempts(&region.code.attempts), "kernels": kernels.collect::<Vec<Value>>() })
+}
+
+/// Choices of tiles for `--json`: modelled cycles, or why there is no code.
+pub(super) fn attempts(attempts: &[Attempt]) -> Value {
+    let each = attempts.iter().map(|attempt| match &attempt.outcome {
+        Ok(cycles) => json!({ "tile": tile_sizes(&attempt.choice), "modelled_cycles": cycles }),
+        Err(reason) => json!({ "tile": tile_sizes(&attempt.choice), "refusal": reason }),
+    });
+    each.collect()
 }
 
 fn print(isa: &Isa, region: &CompiledRegion, emit: Emit) -> Result<String, CliError> {

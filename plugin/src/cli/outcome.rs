@@ -2,6 +2,7 @@
 
 use crate::compiler::{CompilerError, DumpError, RegionError};
 use act_hlo::text::ParseError;
+use act_stitch::region::StitchError;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -99,7 +100,10 @@ pub(super) fn present(format: Format, outcome: Result<Report, CliError>) -> Exit
             let status = if refusal { "refused" } else { "error" };
             let message = error.to_string();
             let key = if refusal { "refusal" } else { "error" };
-            let value = json!({ "status": status, key: message });
+            let mut value = json!({ "status": status, key: message });
+            if let CliError::Refused(RegionError::Stitch(StitchError::NoCode { attempts, .. })) = &error {
+                value["search"] = json!({ "attempts": super::compile::attempts(attempts) });
+            }
             if format == Format::Text {
                 // Nothing is left to do when standard error is closed.
                 let _ = writeln!(io::stderr(), "act: {message}");

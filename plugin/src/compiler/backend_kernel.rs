@@ -1,9 +1,12 @@
 //! The generated backend as stitching sees it: tiled kernels in, assembly or a reason out.
 
+use act_generator::compile::{EnumerationEnd, Outcome};
 use act_generator::phase1::SelectError;
-use act_generator::{Backend, CompileError, CostModel, FloatPolicy, Options};
+use act_generator::{Backend, CompileError, CostModel, FloatPolicy, Options, Report};
 use act_isa::{Isa, Program, TiledKernel};
-use act_stitch::region::{KernelCode, KernelCompiler, KernelRefusal};
+use act_stitch::region::{
+    CandidateOutcome, KernelCode, KernelCompiler, KernelRefusal, KernelSearch, TriedCandidate,
+};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,12 +23,35 @@ impl BackendKernels {
         let compiled = self.backend.compile(kernel, &self.options, self.cost.as_ref())?;
         Ok(KernelCode {
             pii: compiled.pii.text(self.backend.isa()).to_string(),
+            search: search_of(&compiled.report),
             assembly: compiled.assembly,
             in_slots: compiled.in_slots,
             out_slots: compiled.out_slots,
             allocator: compiled.allocator.to_string(),
         })
     }
+}
+
+/// What was tried, as stitching hands it on.
+fn search_of(report: &Report) -> KernelSearch {
+    let outcome = |outcome: &Outcome| match outcome {
+        Outcome::Accepted { cost } => CandidateOutcome::Accepted { cost: *cost },
+        Outcome::Dearer { cost } => CandidateOutcome::Dearer { cost: *cost },
+        Outcome::Pruned => CandidateOutcome::Pruned,
+        Outcome::Failed(reason) => CandidateOutcome::Failed { reason: reason.to_string() },
+    };
+    let candidates = report.candidates.iter().map(|tried| TriedCandidate {
+        lower_bound: tried.lower_bound,
+        instructions: tried.instructions,
+        outcome: outcome(&tried.outcome),
+    });
+    let end = match report.end {
+        EnumerationEnd::Exhausted => "no more candidates",
+        EnumerationEnd::Limit => "the most candidates that are looked at",
+        EnumerationEnd::Failures => "too many that cannot be allocated",
+        EnumerationEnd::Patience => "none was better for too long",
+    };
+    KernelSearch { candidates: candidates.collect(), end: end.to_owned() }
 }
 
 fn refusal(error: &CompileError) -> KernelRefusal {

@@ -7,6 +7,7 @@ use super::{CompiledRegion, RegionFile};
 use act_bolt::region::RegionReport;
 use act_hlo::{Graph, print_graph};
 use act_isa::{Isa, View, has_encodings, print_assembly, print_device, print_program};
+use act_stitch::region::Attempt;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -68,6 +69,7 @@ impl Dumper {
                 write_whole(&folder, &name("hlo"), &print_graph(&record.kernel.graph))?;
                 write_whole(&folder, &name("pii"), &record.code.pii)?;
                 write_whole(&folder, &name("s"), &print_assembly(isa, &record.code.assembly))?;
+                write_whole(&folder, &name("search.txt"), &record.code.search.to_string())?;
             }
             write_whole(&folder, "program.txt", &print_program(isa, &region.code.program))?;
             write_whole(&folder, "stitched.mlir", region.module.text())?;
@@ -76,16 +78,17 @@ impl Dumper {
                     .unwrap_or_else(|error| format!("no text for the device: {error}\n"));
                 write_whole(&folder, "device.txt", &text)?;
             }
-            let mut attempts = String::new();
-            for attempt in &region.code.attempts {
-                let outcome = match &attempt.outcome {
-                    Ok(cycles) => format!("{cycles} cycles"),
-                    Err(reason) => reason.clone(),
-                };
-                // Writing to a String cannot fail.
-                let _ = writeln!(attempts, "{:?} {:?}: {outcome}", attempt.packing, attempt.choice);
-            }
-            write_whole(&folder, "attempts.txt", &attempts)
+            write_whole(&folder, "attempts.txt", &listed(&region.code.attempts))
+        });
+    }
+
+    /// Writes what was tried for a region that stays on the host.
+    pub fn refused(&self, key: &str, graph: &Graph, attempts: &[Attempt]) {
+        self.reporting(|| {
+            let folder = self.folder.join(&key[..SHORT_KEY.min(key.len())]);
+            fs::create_dir_all(&folder)?;
+            write_whole(&folder, "region.hlo", &print_graph(graph))?;
+            write_whole(&folder, "attempts.txt", &listed(attempts))
         });
     }
 
@@ -134,6 +137,20 @@ impl Dumper {
             tracing::warn!("{error}");
         }
     }
+}
+
+/// One line for every choice of tiles.
+fn listed(attempts: &[Attempt]) -> String {
+    let mut lines = String::new();
+    for attempt in attempts {
+        let outcome = match &attempt.outcome {
+            Ok(cycles) => format!("{cycles} cycles"),
+            Err(reason) => reason.clone(),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(lines, "{:?} {:?}: {outcome}", attempt.packing, attempt.choice);
+    }
+    lines
 }
 
 /// Writes a file so that a reader sees the old or the new contents, never a part.

@@ -14,7 +14,7 @@ pub use dump::{DumpError, Dumper};
 pub use kernel_cache::{KernelCache, kernel_cache_counts};
 pub(crate) use key::hexadecimal;
 pub(crate) use region_file::RegionFile;
-pub use summary::{RegionSummary, counters_of};
+pub use summary::{RegionSummary, counters_of, tile_sizes};
 pub use verification::{verification_json, z3_library};
 
 use act_bolt::region::RegionReport;
@@ -215,9 +215,7 @@ impl TargetCompiler {
         let found = self.known_on_disk(&key).unwrap_or_else(|| {
             let search = BoundedSearch::new(&self.kernels, self.timeout);
             let compiled = self.compile_anew(&search, &key, graph, operands, results);
-            if let (Some(dumper), Ok(region)) = (&self.dumper, &compiled) {
-                dumper.region(self.isa(), graph, (operands, results), region);
-            }
+            self.dump(&key, graph, (operands, results), &compiled);
             let compiled = compiled.map(|region| region.runnable);
             if let (Some(on_disk), false) = (&self.on_disk, search.passing()) {
                 on_disk.store(&key, &entry_of(&compiled));
@@ -256,12 +254,26 @@ impl TargetCompiler {
         results: &[View],
     ) -> Result<CompiledRegion, RegionError> {
         let search = BoundedSearch::new(&self.kernels, self.timeout);
-        let compiled =
-            self.compile_anew(&search, &self.key(graph, operands, results), graph, operands, results)?;
-        if let Some(dumper) = &self.dumper {
-            dumper.region(self.isa(), graph, (operands, results), &compiled);
+        let key = self.key(graph, operands, results);
+        let compiled = self.compile_anew(&search, &key, graph, operands, results);
+        self.dump(&key, graph, (operands, results), &compiled);
+        compiled
+    }
+
+    fn dump(
+        &self,
+        key: &str,
+        graph: &Graph,
+        views: (&[View], &[View]),
+        compiled: &Result<CompiledRegion, RegionError>,
+    ) {
+        match (&self.dumper, compiled) {
+            (Some(dumper), Ok(region)) => dumper.region(self.isa(), graph, views, region),
+            (Some(dumper), Err(RegionError::Stitch(StitchError::NoCode { attempts, .. }))) => {
+                dumper.refused(key, graph, attempts);
+            }
+            _ => {}
         }
-        Ok(compiled)
     }
 
     fn compile_anew(

@@ -2,6 +2,7 @@
 
 use act_isa::{Counters, Isa, Program};
 use act_stitch::region::{Packing, RegionCode};
+use act_stitch::tile::TileChoice;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,15 +27,13 @@ pub struct RegionSummary {
 
 impl RegionSummary {
     pub fn new(isa: &Isa, code: &RegionCode) -> RegionSummary {
-        let mut tile: Vec<u64> = code.choice.tiles.values().map(|t| t.len).collect();
-        tile.extend(code.choice.contraction.iter().flat_map(|split| &split.axes).map(|(_, tile)| tile.len));
         let mut allocators: Vec<String> = code.kernels.iter().map(|k| k.code.allocator.clone()).collect();
         allocators.sort();
         allocators.dedup();
         let counters = counters_of(isa, &code.program.body);
         RegionSummary {
             target: isa.name.clone(),
-            tile,
+            tile: tile_sizes(&code.choice),
             instructions: counters.instructions,
             bytes_moved: counters.bytes,
             host_copy_bytes: counters.host_copy_bytes,
@@ -53,6 +52,13 @@ impl RegionSummary {
             .to_owned(),
         }
     }
+}
+
+/// Tile sizes of the cut axes, in loop order, then those of the split contraction.
+pub fn tile_sizes(choice: &TileChoice) -> Vec<u64> {
+    let cut = choice.tiles.values().map(|tile| tile.len);
+    let split = choice.contraction.iter().flat_map(|split| &split.axes).map(|(_, tile)| tile.len);
+    cut.chain(split).collect()
 }
 
 impl RegionSummary {

@@ -4,6 +4,7 @@
 use super::kernel::{KernelCode, KernelCompiler, KernelRecord, KernelRefusal};
 use crate::tile::{Nest, PlannedKernel, Segments, TilePlan};
 use act_isa::{Affine, BetaVal, LoopProgram, Phase, Place, Program, Space, TiledKernel, View};
+use std::collections::BTreeMap;
 
 /// Alignment of a kernel's part of the scratch and constant segments, in bytes.
 const PART_ALIGN: u64 = 64;
@@ -32,23 +33,22 @@ pub fn compile_plan(
     operands: &[u64],
     results: &[u64],
 ) -> Result<CompiledPlan, KernelRefusal> {
-    let mut slots: Vec<Option<Vec<i64>>> = vec![None; plan.groups];
     let mut codes: Vec<Option<KernelRecord>> = vec![None; plan.kernels.len()];
-    // The body decides the accumulator's slot: it has the most values beside it, and runs most often.
+    // Bodies first: they run most often, and their groups with them.
     let bodies = |k: &usize| plan.kernels[*k].kernel.phase != Phase::Body;
     let mut order: Vec<usize> = (0..plan.kernels.len()).collect();
     order.sort_by_key(bodies);
-    for k in order {
-        let PlannedKernel { kernel, group } = &plan.kernels[k];
-        let mut kernel = kernel.clone();
-        if let Some(slot) = group.and_then(|g| slots[g].as_ref()) {
-            pin(&mut kernel, slot);
+    for &k in &order {
+        if codes[k].is_some() {
+            continue;
         }
-        let code = compiler.compile(&kernel)?;
-        if let Some(group) = *group {
-            slots[group] = slots[group].take().or_else(|| on_chip_slot(&kernel, &code));
+        let together: Vec<usize> = match plan.kernels[k].group {
+            Some(group) => order.iter().copied().filter(|&m| plan.kernels[m].group == Some(group)).collect(),
+            None => vec![k],
+        };
+        for (member, record) in compile_group(compiler, plan, &together)? {
+            codes[member] = Some(record);
         }
-        codes[k] = Some(KernelRecord { kernel, code });
     }
     let kernels: Vec<KernelRecord> = codes.into_iter().flatten().collect();
 
@@ -73,6 +73,55 @@ pub fn compile_plan(
     let layout = Layout { segments, kernels: &kernels, bases: &bases };
     program.body = layout.place(&plan.nest);
     Ok(CompiledPlan { program, kernels })
+}
+
+/// Compiles kernels that share an accumulator. The first of `members`, the body, decides its slot: it has the most
+/// values beside it. One that has no code with the accumulator there decides next, until all agree or each has decided
+/// once.
+fn compile_group(
+    compiler: &dyn KernelCompiler,
+    plan: &TilePlan,
+    members: &[usize],
+) -> Result<Vec<(usize, KernelRecord)>, KernelRefusal> {
+    let mut known: BTreeMap<(usize, Option<Vec<i64>>), Result<KernelRecord, KernelRefusal>> = BTreeMap::new();
+    let mut compile = |member: usize, slot: Option<&Vec<i64>>| {
+        let result = known.entry((member, slot.cloned())).or_insert_with(|| {
+            let mut kernel = plan.kernels[member].kernel.clone();
+            if let Some(slot) = slot {
+                pin(&mut kernel, slot);
+            }
+            let code = compiler.compile(&kernel)?;
+            Ok(KernelRecord { kernel, code })
+        });
+        result.clone()
+    };
+    let mut led: Vec<usize> = Vec::new();
+    let mut first_refusal = None;
+    let mut leader = members.first().copied();
+    while let Some(lead) = leader.filter(|lead| !led.contains(lead)) {
+        led.push(lead);
+        // What has no code wherever its accumulator lies has none.
+        let record = compile(lead, None).map_err(|own| first_refusal.take().unwrap_or(own))?;
+        let slot = on_chip_slot(&record.kernel, &record.code);
+        let mut records = vec![(lead, record)];
+        leader = None;
+        for &member in members.iter().filter(|&&m| m != lead) {
+            match compile(member, slot.as_ref()) {
+                Ok(record) => records.push((member, record)),
+                Err(refusal) if refusal.hopeless => return Err(refusal),
+                Err(refusal) => {
+                    first_refusal.get_or_insert(refusal);
+                    leader = Some(member);
+                    break;
+                }
+            }
+        }
+        if leader.is_none() {
+            return Ok(records);
+        }
+    }
+    let nothing = || KernelRefusal { reason: "a group without kernels".to_owned(), hopeless: false };
+    Err(first_refusal.unwrap_or_else(nothing))
 }
 
 /// Puts every on-chip place of the kernel at `slot`: it has one, the accumulator.
@@ -158,4 +207,104 @@ impl Layout<'_> {
 
 fn shifted(at: &Affine, base: u64) -> Affine {
     Affine { c0: at.c0.saturating_add(i64::try_from(base).unwrap_or(i64::MAX)), ivs: at.ivs.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::KernelSearch;
+    use super::*;
+    use act_hlo::Graph;
+    use act_isa::{Assembly, BufferId, Isa};
+    use std::cell::RefCell;
+
+    /// A backend that knows for every phase which slots of the accumulator it has code for, the first of them the one
+    /// that it takes by itself.
+    struct Slots {
+        isa: Isa,
+        body: Vec<i64>,
+        epilogue: Vec<i64>,
+        asked: RefCell<Vec<(Phase, Option<i64>)>>,
+    }
+
+    impl KernelCompiler for Slots {
+        fn isa(&self) -> &Isa {
+            &self.isa
+        }
+
+        fn selectable_isa(&self) -> &Isa {
+            &self.isa
+        }
+
+        fn may_reassociate_floats(&self) -> bool {
+            true
+        }
+
+        fn compile(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
+            let Some(Place::OnChip { slot, .. }) = kernel.outs.first() else { panic!("no accumulator") };
+            let pinned = slot.as_ref().map(|slot| slot[0]);
+            self.asked.borrow_mut().push((kernel.phase, pinned));
+            let possible = if kernel.phase == Phase::Body { &self.body } else { &self.epilogue };
+            let taken = pinned.or_else(|| possible.first().copied()).filter(|slot| possible.contains(slot));
+            let refusal = || KernelRefusal { reason: format!("{:?}", kernel.phase), hopeless: false };
+            Ok(KernelCode {
+                assembly: Assembly::default(),
+                in_slots: Vec::new(),
+                out_slots: vec![Some(vec![taken.ok_or_else(refusal)?])],
+                pii: String::new(),
+                allocator: String::new(),
+                search: KernelSearch::default(),
+            })
+        }
+
+        fn cost(&self, _: &Program) -> u64 {
+            0
+        }
+    }
+
+    fn slots_of(body: &[i64], epilogue: &[i64]) -> (Result<Vec<i64>, String>, Vec<(Phase, Option<i64>)>) {
+        let kernel = |phase| TiledKernel {
+            graph: Graph::new("k"),
+            ins: Vec::new(),
+            outs: vec![Place::OnChip { buf: BufferId(0), slot: None, carried: None }],
+            accumulators: vec![None],
+            phase,
+        };
+        let phases = [Phase::Epilogue, Phase::Body];
+        let plan = TilePlan {
+            nest: Nest::Seq(Vec::new()),
+            kernels: phases.map(|p| PlannedKernel { kernel: kernel(p), group: Some(0) }).to_vec(),
+            groups: 1,
+            packed_bytes: 0,
+            consts: Vec::new(),
+        };
+        let backend = Slots {
+            isa: Isa::default(),
+            body: body.to_vec(),
+            epilogue: epilogue.to_vec(),
+            asked: RefCell::new(Vec::new()),
+        };
+        let segments = Segments { operands: 0 };
+        let found = compile_plan(&backend, &plan, segments, &[], &[]);
+        let slot = |r: &KernelRecord| r.code.out_slots[0].clone().unwrap_or_default()[0];
+        let found = found.map(|c| c.kernels.iter().map(slot).collect()).map_err(|r| r.reason);
+        (found, backend.asked.into_inner())
+    }
+
+    #[test]
+    fn kernels_of_a_group_agree_on_their_slot_whoever_decides_it() {
+        use Phase::{Body, Epilogue};
+        // The body decides, and the epilogue follows.
+        let (found, asked) = slots_of(&[1, 2], &[2, 1]);
+        assert_eq!((found, asked), (Ok(vec![1, 1]), vec![(Body, None), (Epilogue, Some(1))]));
+        // It cannot follow: it decides, and the body follows.
+        let (found, asked) = slots_of(&[1, 3], &[3]);
+        let way = vec![(Body, None), (Epilogue, Some(1)), (Epilogue, None), (Body, Some(3))];
+        assert_eq!((found, asked), (Ok(vec![3, 3]), way));
+        // Neither can: what failed first is the reason.
+        let (found, asked) = slots_of(&[1], &[3]);
+        assert_eq!((found, asked.len()), (Err("Epilogue".to_owned()), 4));
+        // One that has no code at all is not asked again.
+        let (found, asked) = slots_of(&[1], &[]);
+        assert_eq!((found, asked.len()), (Err("Epilogue".to_owned()), 3));
+    }
 }

@@ -1,6 +1,7 @@
 //! The seam to the generated backend: what stitching asks of it for one tiled kernel.
 
 use act_isa::{Assembly, Isa, Program, TiledKernel};
+use std::fmt;
 
 /// Compiles tiled kernels for one accelerator.
 pub trait KernelCompiler {
@@ -31,6 +32,52 @@ pub struct KernelCode {
     pub pii: String,
     /// Which allocator placed them.
     pub allocator: String,
+    pub search: KernelSearch,
+}
+
+/// What the backend tried for a kernel, for dumps and reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelSearch {
+    /// In the order in which they were looked at.
+    pub candidates: Vec<TriedCandidate>,
+    /// Why no more were.
+    pub end: String,
+}
+
+/// One candidate: a lower bound of its cost, its instructions, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriedCandidate {
+    pub lower_bound: u64,
+    pub instructions: usize,
+    pub outcome: CandidateOutcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CandidateOutcome {
+    /// The cheapest so far.
+    Accepted { cost: u64 },
+    /// It runs, and costs no less than what there was.
+    Dearer { cost: u64 },
+    /// Its lower bound already reached the cost of the best.
+    Pruned,
+    /// It has no allocation, for this reason.
+    Failed { reason: String },
+}
+
+impl fmt::Display for KernelSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for candidate in &self.candidates {
+            let TriedCandidate { lower_bound, instructions, outcome } = candidate;
+            write!(f, "{instructions} instructions, cost at least {lower_bound}: ")?;
+            match outcome {
+                CandidateOutcome::Accepted { cost } => writeln!(f, "accepted, cost {cost}")?,
+                CandidateOutcome::Dearer { cost } => writeln!(f, "dearer, cost {cost}")?,
+                CandidateOutcome::Pruned => writeln!(f, "pruned")?,
+                CandidateOutcome::Failed { reason } => writeln!(f, "failed: {reason}")?,
+            }
+        }
+        writeln!(f, "end: {}", self.end)
+    }
 }
 
 /// Why no code exists for a kernel, in words for the user.

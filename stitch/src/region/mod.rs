@@ -9,6 +9,8 @@ pub mod pack_order;
 pub mod search;
 
 pub use compile::{CompiledPlan, compile_plan};
-pub use kernel::{KernelCode, KernelCompiler, KernelRecord, KernelRefusal};
+pub use kernel::{
+    CandidateOutcome, KernelCode, KernelCompiler, KernelRecord, KernelRefusal, KernelSearch, TriedCandidate,
+};
 pub use pack_order::Packing;
 pub use search::{Attempt, RegionCode, StitchError, stitch_region};

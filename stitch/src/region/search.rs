@@ -116,7 +116,16 @@ impl Search<'_> {
             let mut choice = TileChoice { leaf_groups: groups.clone(), ..choice.clone() };
             choice.packed_leaves.clone_from(&packed_leaves);
             choice.packed_results.clone_from(&packed_results);
-            let plan = build_nest(&region, &axes, &choice)?;
+            let plan = match build_nest(&region, &axes, &choice) {
+                Ok(plan) => plan,
+                // Other tiles, or padded ones, need fewer.
+                Err(error @ NestError::TooManyKernels) => {
+                    let outcome = Err(error.to_string());
+                    self.attempts.push(Attempt { choice, packing: level, outcome });
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let (operands, results) = self.segment_bytes;
             let compiled = compile_plan(compiler, &plan, region.segments, operands, results);
             let compiled = compiled.map(|plan| CompiledPlan {

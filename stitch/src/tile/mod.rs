@@ -21,7 +21,7 @@ pub mod widen;
 pub use axes::{Axes, AxisId};
 pub use depth::{Joining, join_depths};
 pub use granularity::{DotGranularity, dot_granularities};
-pub use nest::{AxisTile, ContractionSplit, NestError, TileChoice, build_nest};
+pub use nest::{AxisTile, ContractionSplit, MOST_KERNELS, NestError, TileChoice, build_nest};
 pub use normalize::{Leaf, LeafSource, NormalRegion, NormalizeError, normalize};
 pub use plan::{Nest, PlannedKernel, TilePlan};
 pub use reshaped::reshaped_views;

@@ -67,7 +67,14 @@ pub enum NestError {
     TooLarge,
     #[error("the region has a dimension of size 0")]
     Empty,
+    /// Ragged edges multiply the kernels of a nest.
+    #[error("the tiles' ragged edges need more than {MOST_KERNELS} kernels")]
+    TooManyKernels,
 }
+
+/// Kernels of one nest: four ragged axes around a contraction in prologue, two bodies and epilogue. Every one is
+/// compiled by itself.
+pub const MOST_KERNELS: usize = 64;
 
 /// Builds the nest. Loops are numbered from the outside in, in order of appearance.
 ///
@@ -235,7 +242,7 @@ impl Builder<'_> {
             _ => {
                 let roots = self.region.graph.roots().to_vec();
                 let kernel = self.kernel(&roots, None, Phase::Whole, None)?;
-                Ok(self.leaf(kernel, None))
+                self.leaf(kernel, None)
             }
         }
     }
@@ -249,12 +256,12 @@ impl Builder<'_> {
 
         self.first_step(split);
         let prologue = self.kernel(&[accumulated], None, Phase::Prologue, Some(on_chip()))?;
-        parts.push(self.leaf(prologue, Some(group)));
+        parts.push(self.leaf(prologue, Some(group))?);
         self.bodies(split, 0, true, None, &mut parts)?;
         self.first_step(split);
         let roots = self.region.graph.roots().to_vec();
         let epilogue = self.kernel(&roots, Some((accumulated, on_chip())), Phase::Epilogue, None)?;
-        parts.push(self.leaf(epilogue, Some(group)));
+        parts.push(self.leaf(epilogue, Some(group))?);
         Ok(Nest::Seq(parts))
     }
 
@@ -279,7 +286,7 @@ impl Builder<'_> {
                 let group = self.plan.groups - 1;
                 let place = Place::OnChip { buf: split.buffer, slot: None, carried: inside };
                 let body = self.body(split, place)?;
-                parts.push(self.leaf(body, Some(group)));
+                parts.push(self.leaf(body, Some(group))?);
             }
             return Ok(());
         };
@@ -312,9 +319,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn leaf(&mut self, kernel: TiledKernel, group: Option<usize>) -> Nest {
+    fn leaf(&mut self, kernel: TiledKernel, group: Option<usize>) -> Result<Nest, NestError> {
+        if self.plan.kernels.len() >= MOST_KERNELS {
+            return Err(NestError::TooManyKernels);
+        }
         self.plan.kernels.push(PlannedKernel { kernel, group });
-        Nest::Kernel(self.plan.kernels.len() - 1)
+        Ok(Nest::Kernel(self.plan.kernels.len() - 1))
     }
 
     fn extents(&self) -> Result<Vec<TileExtent>, NestError> {

@@ -4,6 +4,7 @@
 mod attention;
 mod candidates;
 mod description;
+mod graphs;
 mod identities;
 mod orders;
 mod places;

@@ -6,11 +6,11 @@ use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{BetaVal, Env, Expr, Isa, Place, Slice, TiledKernel};
 use std::collections::BTreeMap;
 
-type Token = (u32, usize);
+pub(super) type Token = (u32, usize);
 type Memory = BTreeMap<(u16, Vec<i64>), Token>;
 
 /// All positions of a box in row-major order.
-fn positions(start: &[i64], len: &[i64]) -> Vec<Vec<i64>> {
+pub(super) fn positions(start: &[i64], len: &[i64]) -> Vec<Vec<i64>> {
     let mut all = vec![Vec::new()];
     for (&s, &l) in start.iter().zip(len) {
         all = all
@@ -21,12 +21,12 @@ fn positions(start: &[i64], len: &[i64]) -> Vec<Vec<i64>> {
     all
 }
 
-fn signed(lens: &[u64]) -> Vec<i64> {
+pub(super) fn signed(lens: &[u64]) -> Vec<i64> {
     lens.iter().map(|&l| l as i64).collect()
 }
 
 /// The tokens of a node's value in row-major order.
-fn tokens(graph: &PiiGraph, id: PiiId) -> Vec<Token> {
+pub(super) fn tokens(graph: &PiiGraph, id: PiiId) -> Vec<Token> {
     let node = graph.node(id);
     let len = signed(&node.lens);
     match &node.op {

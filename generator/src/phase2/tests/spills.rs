@@ -2,10 +2,11 @@
 
 use super::super::{AllocError, AllocOptions, Allocation, allocate};
 use super::attention::{TILE, product_of_products};
-use super::description::{Builder, in_hbm};
+use super::description::{Builder, beta, buffer, in_hbm, instr, int, isa, slice, window};
 use super::replay::replay;
-use crate::pii::{PiiGraph, PiiOp};
-use act_isa::{Isa, Space, load_target};
+use crate::{PiiGraph, PiiId, PiiNode, PiiOp};
+use act_hlo::ElemType;
+use act_isa::{Affine, HbmWindow, Isa, Slice, Space, View, load_target};
 
 /// The description with the semantics that phase 2 asks for.
 fn h_qkv() -> Isa {
@@ -19,7 +20,7 @@ fn names(isa: &Isa, allocation: &Allocation) -> Vec<String> {
 /// Instructions that store to scratch memory and that load from it.
 fn through_scratch(isa: &Isa, allocation: &Allocation) -> Vec<String> {
     let graph = &allocation.graph;
-    let scratch = |id: &crate::PiiId| {
+    let scratch = |id: &PiiId| {
         let node = graph.node(*id);
         let loads = node
             .operands
@@ -27,7 +28,7 @@ fn through_scratch(isa: &Isa, allocation: &Allocation) -> Vec<String> {
             .any(|&o| matches!(&graph.node(o).op, PiiOp::HbmView(view) if view.space == Space::Scratch));
         loads || matches!(&node.op, PiiOp::Instr { store: Some(view), .. } if view.space == Space::Scratch)
     };
-    let name = |id: &crate::PiiId| match &graph.node(*id).op {
+    let name = |id: &PiiId| match &graph.node(*id).op {
         PiiOp::Instr { op, .. } => isa.instr(*op).name.clone(),
         _ => String::new(),
     };
@@ -87,4 +88,50 @@ fn a_load_is_made_again_rather_than_spilled() {
     assert_eq!(allocation.assembly.scratch_bytes, 0);
     let loads = names(&isa, &allocation).iter().filter(|n| *n == "load_rm").count();
     assert_eq!((loads, allocation.assembly.instrs.len()), (4, graph.instructions() + 1));
+}
+
+/// Two values side by side in scratch memory, row by row, loaded as one.
+#[test]
+fn rows_of_two_values_may_alternate_in_scratch_memory() {
+    let register = |k: u16| slice(0, &[beta(k)], &[int(1)]);
+    let rows = HbmWindow { start: beta(1), dims: vec![(int(4), int(8)), (int(4), int(1))] };
+    let isa = isa(
+        vec![buffer("r", &[2])],
+        vec![
+            instr("load", 0, 2, vec![window(beta(1), int(32))], register(0)),
+            instr("store", 0, 2, vec![register(0)], window(beta(1), int(32))),
+            instr("store_rows", 0, 2, vec![register(0)], Slice::Hbm(rows)),
+        ],
+    );
+    let at = |start: i64, dims: &[(u64, i64)]| View {
+        space: Space::Scratch,
+        elem: ElemType::U8,
+        dims: dims.to_vec(),
+        start: Affine::constant(start),
+    };
+    for (second, fits) in [(4, true), (3, false)] {
+        let mut b = Builder::new(&isa);
+        for k in 0..2 {
+            let bytes = b.bytes(k, 0, 32);
+            let value = b.run("load", &[], &[bytes]);
+            let place = at(i64::from(k) * second, &[(4, 8), (4, 1)]);
+            b.store("store_rows", &[], value, 0, 0);
+            let Some(PiiNode { op: PiiOp::Instr { store, .. }, .. }) = b.graph.nodes.last_mut() else {
+                panic!()
+            };
+            *store = Some(place);
+        }
+        b.graph.nodes.push(PiiNode {
+            op: PiiOp::HbmView(at(0, &[(32, 1)])),
+            operands: Vec::new(),
+            buffer: None,
+            lens: Vec::new(),
+        });
+        let both = PiiId(b.graph.nodes.len() as u32 - 1);
+        let both = b.run("load", &[], &[both]);
+        let stored = b.store("store", &[], both, 0, 32);
+        let graph = b.root(&[stored]);
+        let result = allocate(&isa, &in_hbm(2), &graph, &AllocOptions::default());
+        assert_eq!(result.is_ok(), fits, "{result:?}");
+    }
 }

@@ -29,7 +29,7 @@ pub(super) fn parse(cursor: &mut Cursor, shape: &Shape) -> Result<Literal, Parse
             if !cursor.accept('}') {
                 continue;
             }
-        } else if cursor.peek() == Some(&TokenKind::Word("...".to_owned())) {
+        } else if matches!(cursor.peek(), Some(TokenKind::Word(word)) if word == "...") {
             return Err(cursor.error("the values of this constant were left out when it was printed"));
         } else if depth == shape.rank() {
             element(cursor, shape.elem, &mut bytes)?;
@@ -88,28 +88,33 @@ fn element(cursor: &mut Cursor, elem: ElemType, bytes: &mut Vec<u8>) -> Result<(
 }
 
 fn scalar(cursor: &mut Cursor, elem: ElemType, bytes: &mut Vec<u8>) -> Result<(), ParseError> {
-    let what = format!("a value of type {elem}");
-    let error = cursor.expected(&what);
-    let word = cursor.word(&what)?;
+    let at = cursor.at;
+    // Where in the text an error stands is found by reading it from the start: for errors alone.
+    let refused = |cursor: &mut Cursor| {
+        cursor.at = at;
+        cursor.expected(&format!("a value of type {elem}"))
+    };
+    let Some(TokenKind::Word(word)) = cursor.peek() else { return Err(refused(cursor)) };
+    cursor.at += 1;
     if elem == ElemType::Pred {
-        bytes.push(match word {
+        bytes.push(match word.as_str() {
             "true" | "1" => 1,
             "false" | "0" => 0,
-            _ => return Err(error),
+            _ => return Err(refused(cursor)),
         });
         return Ok(());
     }
     if elem.is_int() {
-        let value: i128 = word.parse().map_err(|_| error.clone())?;
+        let value: i128 = word.parse().map_err(|_| refused(cursor))?;
         let (low, high) = int_range(elem);
         if value < low || value > high {
             let message = format!("{word} does not fit in {elem}");
-            return Err(ParseError { message, ..error });
+            return Err(ParseError { message, ..refused(cursor) });
         }
         bytes.extend_from_slice(&value.to_le_bytes()[..elem.bytes() as usize]);
         return Ok(());
     }
-    let (negative, magnitude) = word.strip_prefix('-').map_or((false, word), |rest| (true, rest));
+    let (negative, magnitude) = word.strip_prefix('-').map_or((false, word.as_str()), |rest| (true, rest));
     if magnitude == "nan" {
         let format = FloatBits::of(elem);
         let payload = if cursor.accept('(') {
@@ -131,15 +136,15 @@ fn scalar(cursor: &mut Cursor, elem: ElemType, bytes: &mut Vec<u8>) -> Result<()
     }
     match elem {
         ElemType::F32 => {
-            let value: f32 = word.parse().map_err(|_| error)?;
+            let value: f32 = word.parse().map_err(|_| refused(cursor))?;
             bytes.extend_from_slice(&value.to_le_bytes());
         }
         ElemType::F64 => {
-            let value: f64 = word.parse().map_err(|_| error)?;
+            let value: f64 = word.parse().map_err(|_| refused(cursor))?;
             bytes.extend_from_slice(&value.to_le_bytes());
         }
         narrow => {
-            let value: f64 = word.parse().map_err(|_| error)?;
+            let value: f64 = word.parse().map_err(|_| refused(cursor))?;
             let half = narrow == ElemType::F16;
             bytes.extend_from_slice(&if half {
                 crate::eval::f16_from_f64(value).to_le_bytes()
