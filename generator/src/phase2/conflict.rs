@@ -59,3 +59,49 @@ fn overfull(csp: &Csp) -> Option<Vec<usize>> {
         Some(owners)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::csp::{SlotBox, Term, Variable};
+    use super::*;
+
+    /// Boxes of one buffer of six positions: owner, length, alignment, lifetime.
+    fn problem(boxes: &[(usize, i64, i64, (u32, u32))]) -> Csp {
+        let variable = |&(_, len, step, _): &(usize, i64, i64, (u32, u32))| Variable {
+            min: 0,
+            max: 6 - len,
+            step,
+            residue: 0,
+        };
+        let placed = boxes.iter().enumerate().map(|(var, &(owner, len, _, live))| SlotBox {
+            owner,
+            buffer: 0,
+            start: vec![Term { var: Some(var), offset: 0 }],
+            len: vec![len],
+            live,
+        });
+        Csp {
+            vars: boxes.iter().map(variable).collect(),
+            boxes: placed.collect(),
+            capacity: vec![vec![6]],
+            ..Csp::default()
+        }
+    }
+
+    #[test]
+    fn the_largest_that_are_too_much_are_named() {
+        let csp = problem(&[(0, 1, 1, (0, 9)), (1, 4, 1, (0, 4)), (2, 3, 1, (2, 6)), (3, 6, 1, (7, 8))]);
+        // At time 2 there are eight positions, seven of them without owner 0; at time 7 owner 3 takes all but one.
+        assert_eq!(conflict(&csp), [1, 2]);
+    }
+
+    #[test]
+    fn what_fits_by_volume_and_not_by_alignment_is_named_alone() {
+        // Multiples of four: there are two such places, 0 and 4; owner 0 is not needed for it.
+        let live = (0, 2);
+        let csp = problem(&[(0, 1, 1, live), (1, 1, 4, live), (2, 1, 4, live), (3, 1, 4, live)]);
+        assert_eq!(conflict(&csp), [1, 2, 3]);
+        let csp = problem(&[(0, 1, 1, live), (1, 1, 4, live), (2, 1, 4, live)]);
+        assert_eq!(conflict(&csp), Vec::<usize>::new());
+    }
+}

@@ -16,8 +16,11 @@ const SCRATCH_ALIGN: u64 = 64;
 /// The ways to spill values of a description, each found once: there are many values and few shapes.
 pub(super) struct SpillPairs<'a> {
     isa: &'a Isa,
-    known: RefCell<BTreeMap<(BufferId, Vec<u64>), Option<Rc<SpillPair>>>>,
+    known: RefCell<BTreeMap<SlotShape, Option<Rc<SpillPair>>>>,
 }
+
+/// A buffer and the lengths of a slot in it.
+type SlotShape = (BufferId, Vec<u64>);
 
 impl<'a> SpillPairs<'a> {
     pub(super) fn new(isa: &'a Isa) -> SpillPairs<'a> {

@@ -2,12 +2,15 @@
 //! out as one loop program with its scratch memory and constants.
 
 use super::kernel::{KernelCode, KernelCompiler, KernelRecord, KernelRefusal};
-use crate::tile::{Nest, PlannedKernel, Segments, TilePlan};
+use crate::tile::{Nest, Segments, TilePlan};
 use act_isa::{Affine, BetaVal, LoopProgram, Phase, Place, Program, Space, TiledKernel, View};
 use std::collections::BTreeMap;
 
 /// Alignment of a kernel's part of the scratch and constant segments, in bytes.
 const PART_ALIGN: u64 = 64;
+
+/// Start per access dimension of an accumulator's buffer.
+type Slot = Vec<i64>;
 
 /// A plan whose kernels are compiled.
 pub struct CompiledPlan {
@@ -83,8 +86,8 @@ fn compile_group(
     plan: &TilePlan,
     members: &[usize],
 ) -> Result<Vec<(usize, KernelRecord)>, KernelRefusal> {
-    let mut known: BTreeMap<(usize, Option<Vec<i64>>), Result<KernelRecord, KernelRefusal>> = BTreeMap::new();
-    let mut compile = |member: usize, slot: Option<&Vec<i64>>| {
+    let mut known: BTreeMap<(usize, Option<Slot>), Result<KernelRecord, KernelRefusal>> = BTreeMap::new();
+    let mut compile = |member: usize, slot: Option<&Slot>| {
         let result = known.entry((member, slot.cloned())).or_insert_with(|| {
             let mut kernel = plan.kernels[member].kernel.clone();
             if let Some(slot) = slot {
@@ -213,6 +216,7 @@ fn shifted(at: &Affine, base: u64) -> Affine {
 mod tests {
     use super::super::kernel::KernelSearch;
     use super::*;
+    use crate::tile::PlannedKernel;
     use act_hlo::Graph;
     use act_isa::{Assembly, BufferId, Isa};
     use std::cell::RefCell;
@@ -223,7 +227,7 @@ mod tests {
         isa: Isa,
         body: Vec<i64>,
         epilogue: Vec<i64>,
-        asked: RefCell<Vec<(Phase, Option<i64>)>>,
+        asked: RefCell<Asked>,
     }
 
     impl KernelCompiler for Slots {
@@ -261,7 +265,10 @@ mod tests {
         }
     }
 
-    fn slots_of(body: &[i64], epilogue: &[i64]) -> (Result<Vec<i64>, String>, Vec<(Phase, Option<i64>)>) {
+    type Asked = Vec<(Phase, Option<i64>)>;
+
+    /// The slots of epilogue and body, and what the backend was asked for.
+    fn slots_of(body: &[i64], epilogue: &[i64]) -> (Result<Vec<i64>, String>, Asked) {
         let kernel = |phase| TiledKernel {
             graph: Graph::new("k"),
             ins: Vec::new(),

@@ -146,13 +146,15 @@ fn graph(rng: &mut SplitMix64, isa: &Isa) -> PiiGraph {
 
 type Cell = (u16, Vec<i64>);
 type Memory = BTreeMap<Cell, (u32, usize)>;
+/// The steps that are done, as bits, and what lies where.
+type State = (u64, Memory);
 
 /// Whether some order and some addresses execute the graph.
 struct Exhaustive<'a> {
     isa: &'a Isa,
     graph: &'a PiiGraph,
     steps: Vec<PiiId>,
-    seen: BTreeSet<(u64, Vec<(Cell, (u32, usize))>)>,
+    seen: BTreeSet<State>,
 }
 
 impl Exhaustive<'_> {
@@ -166,7 +168,7 @@ impl Exhaustive<'_> {
         if done.count_ones() as usize == self.steps.len() {
             return true;
         }
-        if !self.seen.insert((done, memory.clone().into_iter().collect())) {
+        if !self.seen.insert((done, memory.clone())) {
             return false;
         }
         for at in (0..self.steps.len()).filter(|at| done >> at & 1 == 0) {
