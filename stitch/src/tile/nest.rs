@@ -72,9 +72,9 @@ pub enum NestError {
     TooManyKernels,
 }
 
-/// Kernels of one nest: four ragged axes around a contraction in prologue, two bodies and epilogue. Every one is
+/// Kernels of one nest: five ragged axes around a contraction in prologue, two bodies and epilogue. Every one is
 /// compiled by itself.
-pub const MOST_KERNELS: usize = 64;
+pub const MOST_KERNELS: usize = 128;
 
 /// Builds the nest. Loops are numbered from the outside in, in order of appearance.
 ///
