@@ -1,5 +1,5 @@
 //! Gives the shared library a build id, which goes into every fingerprint and every serialized executable, and links
-//! zstd, which LLVM needs, statically: a manylinux system need not have its shared library.
+//! statically what a manylinux system need not have, or not as new: zstd, which LLVM needs, and libstdc++.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rustc-link-arg=-Wl,--build-id=sha1");
     println!("cargo:rerun-if-changed=build.rs");
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?).join("static");
-    link_statically("libzstd.a", &folder)
+    link_statically("libzstd.a", &folder)?;
+    link_statically("libstdc++.a", &folder)?;
+    // Where src/glibc.rs finds its functions on systems with a glibc before 2.34.
+    println!(
+        "cargo:rustc-link-arg=-Wl,--push-state,--no-as-needed,-l:libpthread.so.0,-l:libdl.so.2,--pop-state"
+    );
+    Ok(())
 }
 
 /// Puts the archive into a folder of its own. It is searched before the folders that LLVM's crates name, and with no

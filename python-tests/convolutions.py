@@ -18,7 +18,9 @@ import numpy as np
 from jax import lax
 
 TYPES = {"int8": (jnp.int8, jnp.int32), "f32": (jnp.float32, None), "bf16": (jnp.bfloat16, None)}
-COUNT = 14
+COUNT = 18
+# From this one on padding may be negative, as in the gradients of convolutions with strides.
+CROPPED = 14
 
 LAYOUTS = {
     1: [("NWC", "WIO", "NWC"), ("NCW", "OIW", "NCW")],
@@ -39,11 +41,12 @@ def draw(number: int) -> tuple[list[int], list[int], dict[str, Any]]:
     groups = int(random.choice([1, 1, 1, 2]))
     channels, features = (groups * int(n) for n in random.integers(1, 10, 2))
     axes = [label for label in image if label not in "NC"]
-    sizes = {axis: int(random.integers(5, 12)) for axis in axes}
+    lowest, smallest = (0, 5) if number < CROPPED else (-2, 9)
+    sizes = {axis: smallest + int(random.integers(7)) for axis in axes}
     taps = {axis: int(random.integers(1, 4)) for axis in axes}
     attributes = {
         "window_strides": [int(random.integers(1, 3)) for _ in axes],
-        "padding": [[int(n) for n in random.integers(0, 3, 2)] for _ in axes],
+        "padding": [[int(n) for n in random.integers(lowest, 3 + lowest, 2)] for _ in axes],
         "lhs_dilation": [int(random.choice([1, 1, 1, 2])) for _ in axes],
         "rhs_dilation": [int(random.choice([1, 1, 2])) for _ in axes],
         "dimension_numbers": (image, kernel, result),

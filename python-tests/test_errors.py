@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,20 @@ print(jax.device_put(jnp.arange(3), other) + 1)
 """
     process = python("-c", code, platforms="act,cpu")
     assert process.stdout == "True False True\n[1 2 3]\n", process.stderr
+
+
+def test_a_jax_that_is_too_old_is_refused_with_what_to_do() -> None:
+    process = python("-c", f"import jax; jax.__version__ = '0.8.3'; {ADD}", platforms="act")
+    text = message(process)
+    assert f"act-pjrt {version('act-pjrt')} works with jax 0.9 to 0.12, and this is jax 0.8.3" in text
+    assert 'pip install "jax>=0.9,<0.13" "jaxlib>=0.9,<0.13"' in text
+
+
+def test_a_jax_that_is_newer_than_all_tried_is_warned_of() -> None:
+    process = python("-c", f"import jax; jax.__version__ = '0.13.1.dev2'; {ADD}", platforms="act")
+    assert process.stdout == "[1 2 3]\n"
+    assert process.stderr.count("RuntimeWarning: act-pjrt") == 1
+    assert "this is jax 0.13.1.dev2" in process.stderr
 
 
 def test_missing_inner_library(tmp_path: Path) -> None:
@@ -156,6 +171,24 @@ with jax.transfer_guard("disallow"):
     print(said(lambda: jnp.ones(3) + [1.0]))
 print(jnp.arange(3) + 1)
 """
+
+
+def test_an_unknown_custom_call_is_named_with_its_line(tmp_path: Path) -> None:
+    script = tmp_path / "calls.py"
+    script.write_text(
+        "import jax, jax.numpy as jnp\n"
+        "def g(x):\n"
+        "    return jax.ffi.ffi_call('nowhere', jax.ShapeDtypeStruct((4,), jnp.float32))(x)\n"
+        "try: jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: g(x) + 1, x))(jnp.ones(4))\n"
+        "except jax.errors.JaxRuntimeError as error: print(error)\n"
+        "print(jnp.arange(3) + 1)\n"
+    )
+    process = python(script, platforms="act")
+    said, place, after = process.stdout.splitlines()
+    assert "NOT_FOUND" in said or "No FFI handler registered for nowhere" in said
+    assert place.startswith("called by jit(<lambda>)/while/body/")
+    assert place.endswith(f"({script}:3)")
+    assert after == "[1 2 3]"
 
 
 def test_faults_of_programs_are_those_of_cpu() -> None:

@@ -57,6 +57,7 @@ def test_tag_is_true_of_every_binary(wheel: Distribution) -> None:
     """No file in the wheel needs a newer glibc, or another library, than the wheel's tag promises."""
     tag = re.search(r"^Tag: py3-none-(manylinux_2_\d+)_x86_64$", wheel.read_text("WHEEL") or "", re.MULTILINE)
     assert tag
+    assert tag.group(1) == "manylinux_2_28"
     binaries = [located(wheel, "act_pjrt/libact_pjrt.so"), located(wheel, "bin/act")]
     binaries.append(located(wheel, "act_pjrt/xla/pjrt_c_api_cpu_plugin.so"))
     floor = subprocess.run(
@@ -81,7 +82,15 @@ def test_library_exports_nothing_else(wheel: Distribution) -> None:
 
 def test_dependencies(wheel: Distribution) -> None:
     required = wheel.requires or []
-    assert any(line.startswith("jax>=") for line in required)
+    from act_pjrt import _versions
+
+    # What pip is told is what the package itself checks.
+    oldest = ".".join(map(str, _versions.OLDEST))
+    after = f"{_versions.NEWEST[0]}.{_versions.NEWEST[1] + 1}"
+    for name in ("jax", "jaxlib"):
+        # The order of the two bounds is the tool's.
+        bounds = next(line[len(name) :] for line in required if re.match(rf"{name}\W", line))
+        assert set(bounds.strip(" ()").split(",")) == {f">={oldest}", f"<{after}"}
     assert any(line.startswith("ortools") and "9.15" in line for line in required)
     assert [line for line in required if "z3-solver" in line and "extra" in line]
 

@@ -12,6 +12,7 @@ use pjrt_abi::args::{
 };
 
 use crate::client::{self, ClientState};
+use crate::custom_calls;
 use crate::error::Failure;
 use crate::executable::{self, ExecutableState};
 use crate::hook::{Call, Hook};
@@ -32,6 +33,8 @@ pub struct CompileContext {
     pub costs: Option<BTreeMap<String, f64>>,
     /// Why the program must not run.
     pub failure: Option<String>,
+    /// The module as XLA hands it over, where it has custom calls: an error of theirs does not say where they stand.
+    pub calling: Option<Vec<u8>>,
 }
 
 thread_local! {
@@ -50,6 +53,7 @@ impl UnderWay {
             module: String::new(),
             costs: None,
             failure: None,
+            calling: None,
         };
         UNDER_WAY.with_borrow_mut(|under_way| under_way.push(context));
         UnderWay
@@ -84,7 +88,13 @@ fn compile(
     withdraw: impl FnOnce(),
 ) -> Result<Arc<ExecutableState>, Failure> {
     let under_way = UnderWay::begin(Arc::clone(&client));
-    forward()?;
+    if let Err(failure) = forward() {
+        let module = under_way.end().and_then(|context| context.calling);
+        return Err(match module {
+            Some(module) => failure.with_remark(|message| custom_calls::named_in(message, &module)),
+            None => failure,
+        });
+    }
     // Gone where the offloader has panicked: then the module is untouched and calls no kernel.
     let Some(CompileContext { kernels, module, costs, failure, .. }) = under_way.end() else {
         return Ok(Arc::new(ExecutableState::new(client, BTreeMap::new(), String::new(), None)));

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use pjrt_abi::args::{Args, ErrorDestroyArgs, ErrorForEachPayloadArgs, ErrorGetCodeArgs, ErrorMessageArgs};
-use pjrt_abi::{ApiRef, Error, ErrorCode};
+use pjrt_abi::{ApiRef, Error, ErrorCode, caller};
 
 use crate::hook::{Call, Hook, guard};
 use crate::inner;
@@ -18,8 +18,8 @@ use crate::object_table::lock;
 pub(crate) enum Failure {
     /// Ours.
     Own {
-        /// What kind of failure it is.
-        code: ErrorCode,
+        /// What kind of failure it is: an [`ErrorCode`], or another one of the inner library's.
+        code: i32,
         /// What the user sees.
         message: String,
     },
@@ -29,7 +29,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Failure {
-        Failure::Own { code, message: message.into() }
+        Failure::Own { code: code as i32, message: message.into() }
     }
 
     pub(crate) fn invalid_argument(message: impl Into<String>) -> Failure {
@@ -57,6 +57,26 @@ impl Failure {
         }
     }
 
+    /// The same failure with a remark below its message, where there is one to make about that.
+    pub(crate) fn with_remark(self, remark: impl FnOnce(&str) -> Option<String>) -> Failure {
+        let (code, message) = match self {
+            Failure::Own { code, message } => (code, message),
+            Failure::Inner(error) => {
+                let Some(inner) = inner::loaded() else { return Failure::Inner(error) };
+                // SAFETY: the inner library's error, which nobody else has seen.
+                match unsafe { caller::take_error(inner.api, error.as_ptr()) } {
+                    Err(failed) => (failed.code, failed.message),
+                    Ok(()) => (ErrorCode::Unknown as i32, String::new()),
+                }
+            }
+        };
+        let message = match remark(&message) {
+            Some(remark) => format!("{message}\n{remark}"),
+            None => message,
+        };
+        Failure::Own { code, message }
+    }
+
     /// The message; the failure is gone.
     pub(crate) fn into_message(self) -> String {
         match self {
@@ -71,7 +91,7 @@ impl Failure {
 
 /// An error object of ours.
 struct OwnError {
-    code: ErrorCode,
+    code: i32,
     message: String,
 }
 
@@ -170,7 +190,7 @@ impl Hook for GetCode {
         match own(call.error) {
             Some(error) => {
                 // SAFETY: in the set, hence live.
-                call.code = unsafe { (*error).code } as i32;
+                call.code = unsafe { (*error).code };
                 Ok(())
             }
             None => call.forward(),

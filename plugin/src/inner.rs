@@ -12,7 +12,7 @@ use pjrt_abi::{ApiRef, ErrorCode, LoadError, RawFunction, Slot, extension_type};
 use crate::error::{self, Failure};
 use crate::object_table::lock;
 use crate::options::Options;
-use crate::{api, ffi_handler, log, python_callback, transform};
+use crate::{api, ffi_handler, ffi_version, log, python_callback, transform};
 
 /// Where the carried library lies, seen from the directory of ours.
 const CARRIED: &str = "xla/pjrt_c_api_cpu_plugin.so";
@@ -172,6 +172,7 @@ fn not_loaded(error: &LoadError, named: bool) -> Failure {
 /// # Errors
 /// The library's error, or that it takes no handlers.
 pub(crate) fn register_handler(target_name: &str, handler: Handler) -> Result<(), String> {
+    let handler = ffi_version::accepted(handler);
     let mut pending = lock(&PENDING_HANDLERS);
     match INNER.get() {
         Some(inner) => register(inner, target_name, handler),

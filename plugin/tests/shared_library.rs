@@ -62,6 +62,7 @@ fn nothing_but_the_interface_is_exported() {
     names.sort_unstable();
     let expected = [
         "GetPjrtApi",
+        "act_command",
         // What the C++ of crate cp_sat calls in place of OR-Tools.
         "act_cp_sat_solve",
         "act_executables_json",
@@ -76,4 +77,22 @@ fn nothing_but_the_interface_is_exported() {
         "act_taidl_complete",
     ];
     assert_eq!(names, expected);
+}
+
+/// What src/glibc.rs is for: systems with glibc 2.28 have all that the library imports, and no libstdc++ is asked for.
+#[test]
+fn nothing_newer_than_glibc_2_28_is_imported() {
+    let output = Command::new("objdump").arg("-T").arg(path()).output();
+    let listing = String::from_utf8(output.expect("binutils come with the linker").stdout).unwrap();
+    let versions = |library: &str| -> Vec<Vec<u32>> {
+        let parts = listing.split(library).skip(1);
+        let number =
+            |part: &str| part.split(|c: char| c != '.' && !c.is_ascii_digit()).next().map(str::to_owned);
+        let numbers = parts.filter_map(number);
+        numbers.map(|text| text.split('.').filter_map(|digits| digits.parse().ok()).collect()).collect()
+    };
+    let newest = versions("GLIBC_").into_iter().max().expect("it uses the C library");
+    assert!(newest <= vec![2, 28], "{newest:?}\n{listing}");
+    assert!(newest >= vec![2, 14], "memcpy has this version: the listing was read");
+    assert!(versions("GLIBCXX_").is_empty(), "{listing}");
 }

@@ -7,11 +7,12 @@ So act is registered only where JAX_PLATFORMS (or jax.config.jax_platforms) name
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 from typing import Any
 
-from act_pjrt import _library
+from act_pjrt import _library, _versions
 
 _NAME = "act"
 
@@ -45,6 +46,12 @@ def initialize() -> None:
         return
     from jax._src import xla_bridge
 
+    if fault := _versions.fault():
+        # What is raised here JAX only logs; what a factory raises is the program's error.
+        xla_bridge.register_backend_factory(
+            _NAME, functools.partial(_refuse, fault), priority=500, fail_quietly=False
+        )
+        return
     _library.export_engine_paths()
     # Only silences JAX's warning that the platform is experimental.
     xla_bridge._nonexperimental_plugins.add(_NAME)
@@ -55,6 +62,10 @@ def initialize() -> None:
     xla_bridge._backend_factories[_NAME] = dataclasses.replace(
         registration, factory=lambda: _make_client(xla_bridge, registration.factory)
     )
+
+
+def _refuse(fault: str) -> Any:
+    raise RuntimeError(fault)
 
 
 def _make_client(xla_bridge: Any, factory: Any) -> Any:

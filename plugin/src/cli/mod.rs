@@ -15,8 +15,8 @@ use crate::compiler::{Dumper, TargetCompiler};
 use act_generator::{AllocatorChoice, FloatPolicy, Numerics, Options};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use outcome::{CliError, Format};
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Compile kernels for tensor accelerators described in TAIDL, and run them.
 #[derive(Parser)]
@@ -146,13 +146,13 @@ impl KernelArgs {
 
 /// Parses the command line and does what it says. The exit code is 0 only if all is right: 2 for a command line that
 /// makes no sense, 1 for everything else.
-pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output, errors to standard error; nothing can be done when neither works.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { 2 } else { 0 };
         }
     };
     let (format, outcome) = match cli.command {

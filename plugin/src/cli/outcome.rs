@@ -6,7 +6,6 @@ use act_stitch::region::StitchError;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// How a command's result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +90,11 @@ pub(super) enum CliError {
     Reference(String),
 }
 
+/// The exit code of everything that is wrong but the command line.
+const FAILURE: u8 = 1;
+
 /// Prints and gives the exit code.
-pub(super) fn present(format: Format, outcome: Result<Report, CliError>) -> ExitCode {
+pub(super) fn present(format: Format, outcome: Result<Report, CliError>) -> u8 {
     let (text, mut value, success) = match outcome {
         Ok(report) => (report.text, report.json, report.success),
         Err(error) => {
@@ -107,7 +109,7 @@ pub(super) fn present(format: Format, outcome: Result<Report, CliError>) -> Exit
             if format == Format::Text {
                 // Nothing is left to do when standard error is closed.
                 let _ = writeln!(io::stderr(), "act: {message}");
-                return ExitCode::FAILURE;
+                return FAILURE;
             }
             (String::new(), value, false)
         }
@@ -122,7 +124,7 @@ pub(super) fn present(format: Format, outcome: Result<Report, CliError>) -> Exit
         }
     };
     match io::stdout().write_all(printed.as_bytes()).and_then(|()| io::stdout().flush()) {
-        Ok(()) if success => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+        Ok(()) if success => 0,
+        _ => FAILURE,
     }
 }

@@ -404,11 +404,20 @@ impl Body<'_> {
         let (array, layout) = self.array(image)?;
         let mut dims = array.shape.dims.clone();
         let mut config = vec![(0, 0, 0); dims.len()];
+        let mut cut: Vec<(i64, i64)> = dims.iter().map(|&length| (0, length as i64)).collect();
         for (along, &d) in window.iter().zip(&roles.spatial) {
             let spread = (dims[d] as i64 - 1).max(0) * (along.spread - 1);
             let length = dims[d] as i64 + spread + along.low + along.high;
-            dims[d] = u64::try_from(length).map_err(|_| RefusalReason::UnknownLayout)?;
-            config[d] = (along.low, along.high, along.spread - 1);
+            // XLA generates no code for padding below zero, which its own passes have turned into slices by now.
+            let (low, high) = (along.low.max(0), along.high.max(0));
+            let (cut_low, cut_high) = (low - along.low, high - along.high);
+            let extended = length.checked_add(cut_low + cut_high).ok_or(RefusalReason::UnknownLayout)?;
+            dims[d] = u64::try_from(extended).map_err(|_| RefusalReason::UnknownLayout)?;
+            config[d] = (low, high, along.spread - 1);
+            cut[d] = (cut_low, extended - cut_high);
+            if cut[d].0 > cut[d].1 {
+                return Err(RefusalReason::UnknownLayout);
+            }
         }
         let zero = Literal::zeros(Shape::scalar(array.shape.elem));
         let (id, name) = self.fresh("zero");
@@ -427,7 +436,31 @@ impl Body<'_> {
             message.push(Field::bytes(1, dim.to_bytes()));
         }
         pad.message_mut().set_message(field::PADDING_CONFIG, &message);
-        Ok(self.push(pad))
+        let padded = self.push(pad);
+        self.cut(padded, &cut)
+    }
+
+    /// What is left of a value between a start and a limit in each dimension.
+    fn cut(&mut self, value: i64, limits: &[(i64, i64)]) -> Result<i64, RefusalReason> {
+        let (array, layout) = self.array(value)?;
+        let elem = array.shape.elem;
+        let whole: Vec<(i64, i64)> = array.shape.dims.iter().map(|&length| (0, length as i64)).collect();
+        if whole == limits {
+            return Ok(value);
+        }
+        let dims: Vec<u64> = limits.iter().map(|(start, limit)| (limit - start) as u64).collect();
+        let shape = Shape::new(elem, dims);
+        let shape = HloShape::Array(ArrayShape { shape, layout: Some(layout), exotic: false });
+        let (id, name) = self.fresh("slice");
+        let mut slice = Instruction::new(id, &name, "slice", &shape, &[value]);
+        for &(start, limit) in limits {
+            let mut dim = Message::default();
+            dim.set_int(1, start);
+            dim.set_int(2, limit);
+            dim.set_int(3, 1);
+            slice.message_mut().push(Field::bytes(field::SLICE_DIMENSIONS, dim.to_bytes()));
+        }
+        Ok(self.push(slice))
     }
 
     /// The kernel with the dimensions turned around that the window reverses.

@@ -6,10 +6,13 @@ pub(crate) mod atan;
 use act_hlo::proto::HloModule;
 
 use crate::compile::CompileContext;
-use crate::{costs, kernel, records};
+use crate::{costs, custom_calls, kernel, records};
 
 /// The module to go on with instead of `bytes`, a serialized HloModuleProto; `None` to leave it as it is.
 pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>> {
+    if custom_calls::may_occur(bytes) {
+        context.calling = Some(bytes.to_vec());
+    }
     let repair_atan = atan::may_occur(bytes) && !atan::is_right_in_xla();
     let target = context.client.target.clone();
     if !repair_atan && target.is_none() {
