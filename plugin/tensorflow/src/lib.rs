@@ -10,6 +10,10 @@ mod cxx;
 mod device;
 mod dynamic_symbols;
 mod flags;
+// The wheel's promise holds for this library too.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[path = "../../src/glibc.rs"]
+mod glibc;
 mod int32_constants;
 mod plugin;
 mod release;
