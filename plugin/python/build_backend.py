@@ -42,15 +42,16 @@ TAG = "manylinux_2_28"
 LLVM_COPYRIGHT = Path("/usr/share/doc/libmlir-22-dev/copyright")
 
 
-def _stage() -> None:
-    """Puts everything into the package that is not Python."""
+def _build_libraries() -> None:
     packages = [word for package in LIBRARIES for word in ("-p", package)]
     subprocess.run(["cargo", "build", "--release", "--locked", *packages, "--lib"], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     for library in LIBRARIES.values():
         built = target / "release" / library
         subprocess.run(["strip", "--strip-unneeded", "-o", PACKAGE / library, built], check=True)
-    _carry_xla()
+
+
+def _add_licences() -> None:
     if ROOT != HERE:
         shutil.copyfile(ROOT / "LICENSE", HERE / "LICENSE")
     # MLIR and LLVM are linked into the library.
@@ -94,7 +95,9 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Builds a wheel into a folder and returns its name."""
-    _stage()
+    _carry_xla()
+    _add_licences()
+    _build_libraries()
     os.environ["MATURIN_PEP517_ARGS"] = f"--locked --compatibility {TAG} --auditwheel skip"
     return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
@@ -121,4 +124,10 @@ def build_sdist(sdist_directory: str, config_settings: dict[str, Any] | None = N
     return name
 
 
-prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
+def prepare_metadata_for_build_wheel(
+    metadata_directory: str, config_settings: dict[str, Any] | None = None
+) -> str:
+    """Writes a wheel's metadata, to which the licences belong, into a folder and returns its name."""
+    _carry_xla()
+    _add_licences()
+    return str(maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings))
