@@ -66,3 +66,34 @@ def test_sums_are_rounded_once(runs: tuple[Results, Results, list[dict[str, Any]
             differing = found != expected
             assert differing.mean() <= 0.01, shape
             assert (np.abs(found - expected) <= 2 * narrow * np.maximum(np.abs(expected), 1e-2)).all(), shape
+
+
+RECURRENCE = """
+import jax, jax.numpy as jnp, numpy as np
+random = np.random.default_rng(0)
+state, weights = (random.uniform(-2, 2, shape).astype(jnp.bfloat16) for shape in ((16, 65), (65, 65)))
+step = lambda state, _: (jnp.tanh(state @ weights), None)
+found = np.asarray(jax.jit(lambda state: jax.lax.scan(step, state, length=3)[0])(state)).astype(np.float64)
+
+def scan(rounded_between):
+    now = state.astype(np.float64)
+    for _ in range(3):
+        product = now @ weights.astype(np.float64)
+        if rounded_between:
+            product = product.astype(np.float32).astype(jnp.bfloat16).astype(np.float64)
+        now = np.tanh(product).astype(jnp.bfloat16).astype(np.float64)
+    return now
+
+print([int((found != scan(rounded_between)).sum()) for rounded_between in (True, False)])
+"""
+
+
+def test_a_rounding_between_operators_is_left_out_or_kept_as_the_policy_says() -> None:
+    """A difference of one rounding grows in a recurrence; arithmetic in float64 tells which one it is."""
+    runs = {"cpu": python("-c", RECURRENCE, platforms="cpu")}
+    for numerics in ("xla", "exact"):
+        runs[numerics] = python("-c", RECURRENCE, platforms="act", target="trainium", ACT_NUMERICS=numerics)
+    differing = {name: run.stdout.strip() for name, run in runs.items()}
+    assert differing == {"cpu": "[0, 130]", "exact": "[0, 130]", "xla": "[130, 0]"}, [
+        run.stderr for run in runs.values()
+    ]

@@ -120,7 +120,8 @@ static RECORDS: Mutex<Records> =
 /// A region of a program that was considered for the device.
 pub type RegionRecord = serde_json::Value;
 
-static REGIONS: Mutex<VecDeque<RegionRecord>> = Mutex::new(VecDeque::new());
+/// As text, which takes a fraction of the memory.
+static REGIONS: Mutex<VecDeque<Box<str>>> = Mutex::new(VecDeque::new());
 
 /// A program that calls these kernels was compiled or loaded.
 pub(crate) fn executable_made(module: &str, keys: BTreeSet<String>) -> ExecutableNumber {
@@ -200,15 +201,17 @@ pub fn executables_json() -> String {
 
 /// A region was considered.
 pub fn region_considered(region: RegionRecord) {
+    let text = region.to_string().into_boxed_str();
     let mut regions = lock(&REGIONS);
     if regions.len() == MAX_REGIONS {
         regions.pop_front();
     }
-    regions.push_back(region);
+    regions.push_back(text);
 }
 
 /// All regions considered so far, in order, as a JSON list.
 pub fn regions_json() -> String {
     let regions = lock(&REGIONS);
-    serde_json::to_string(&*regions).unwrap_or_else(|_| "[]".to_owned())
+    let regions: Vec<&str> = regions.iter().map(|region| &**region).collect();
+    format!("[{}]", regions.join(","))
 }

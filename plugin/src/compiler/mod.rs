@@ -5,6 +5,7 @@ mod backend_kernel;
 mod dump;
 mod kernel_cache;
 mod key;
+mod recent;
 mod region_file;
 mod summary;
 mod verification;
@@ -29,6 +30,7 @@ use act_stitch::simulate::{Executable, LowerError, Options as SimulatorOptions};
 use act_stitch::stitched::{EmitError, StitchedModule, emit};
 use backend_kernel::BoundedSearch;
 use kernel_cache::Entry;
+use recent::{Outcome, Recent};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,8 +85,6 @@ pub enum CompilerError {
     Generate { target: String, reason: GenerateError },
 }
 
-type Cached = Result<Arc<RunnableRegion>, RegionError>;
-
 /// Compiles regions for one description under fixed options. Safe to share between threads.
 pub struct TargetCompiler {
     kernels: BackendKernels,
@@ -92,7 +92,7 @@ pub struct TargetCompiler {
     dumper: Option<Dumper>,
     /// The most time that the search for one region's code may take.
     timeout: Option<Duration>,
-    cache: Mutex<BTreeMap<String, Cached>>,
+    recent: Mutex<Recent>,
     /// What earlier processes know.
     on_disk: Option<KernelCache>,
 }
@@ -123,8 +123,8 @@ impl TargetCompiler {
             .map_err(|reason| CompilerError::Generate { target: isa.name.clone(), reason })?;
         let kernels = BackendKernels { backend: Arc::new(backend), options, cost: Arc::new(SumOfCosts) };
         let simulator = SimulatorOptions::default();
-        let cache = Mutex::new(BTreeMap::new());
-        Ok(TargetCompiler { kernels, simulator, dumper, timeout: None, cache, on_disk: None })
+        let recent = Mutex::new(Recent::default());
+        Ok(TargetCompiler { kernels, simulator, dumper, timeout: None, recent, on_disk: None })
     }
 
     /// Bounds the search for a region's code.
@@ -204,11 +204,11 @@ impl TargetCompiler {
     ///
     /// # Errors
     /// Why the region must stay on the host.
-    pub fn runnable(&self, graph: &Graph, operands: &[View], results: &[View]) -> Cached {
+    pub fn runnable(&self, graph: &Graph, operands: &[View], results: &[View]) -> Outcome {
         let key = self.key(graph, operands, results);
-        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(done) = cache().get(&key) {
-            return done.clone();
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(done) = recent().get(&key) {
+            return done;
         }
         // Found or compiled without the lock: two threads may do the same work, which is harmless; the first result
         // stays.
@@ -222,11 +222,11 @@ impl TargetCompiler {
             }
             compiled
         });
-        cache().entry(key).or_insert(found).clone()
+        recent().insert(&key, found)
     }
 
     /// What an earlier process found out of a region.
-    fn known_on_disk(&self, key: &str) -> Option<Cached> {
+    fn known_on_disk(&self, key: &str) -> Option<Outcome> {
         let on_disk = self.on_disk.as_ref().filter(|_| self.dumper.is_none())?;
         let (mlir, summary) = match on_disk.load(key)? {
             Entry::Refused(reason) => return Some(Err(RegionError::Recorded(reason))),
@@ -306,7 +306,7 @@ impl TargetCompiler {
     }
 }
 
-fn entry_of(outcome: &Cached) -> Entry {
+fn entry_of(outcome: &Outcome) -> Entry {
     match outcome {
         Ok(region) => Entry::Code { mlir: region.module.text().to_owned(), summary: region.summary.clone() },
         Err(reason) => Entry::Refused(reason.to_string()),
