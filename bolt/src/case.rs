@@ -1,6 +1,6 @@
 //! One case from its text to a verdict: what is proved, by which conditions, resting on what; or a run that refutes it.
 
-use crate::align::{align, check_rewriting};
+use crate::align::{align, check_rewriting, labelled};
 use crate::discharge::{Answer, Proof, discharge};
 use crate::hex::domain::{Domain, Reading};
 use crate::hex::expand::{Expanded, expand};
@@ -68,6 +68,8 @@ pub struct Report {
     pub rests_on: Vec<String>,
     /// Rewrites that aligned the tensor program, where the case left that to the search.
     pub steps: Vec<String>,
+    /// How many loops of the hardware that compute have one of the tensor program, and how many there are.
+    pub aligned: Option<(usize, usize)>,
     /// Lines of the movements that relations were read off.
     pub inferred: Vec<String>,
     /// Parameters that stayed symbolic.
@@ -143,14 +145,18 @@ pub fn verify(
     let mut expanded = expand(case, &settings).map_err(|error| text_error(&error, source))?;
     let mut steps = Vec::new();
     let mut fault = None;
-    if expanded.align {
-        let alignment = align(&mut expanded);
-        for step in &alignment.steps {
-            let checked = check_rewriting(&expanded, &step.body, source, options.fuel);
-            fault = fault.or(checked.err().map(|reason| format!("{}: {reason}", step.what)));
-            steps.push(step.what.clone());
+    let mut aligned = None;
+    if expanded.align
+        && let Some(alignment) = align(case, &settings, &mut expanded)
+    {
+        aligned = Some((alignment.loops - alignment.unaligned, alignment.loops));
+        for step in alignment.steps {
+            fault = fault.or(step.fault.map(|reason| format!("{}: {reason}", step.what)));
+            steps.push(step.what);
         }
         expanded.aligned = alignment.body;
+        expanded.decls.extend(alignment.decls);
+        expanded.hardware = labelled(&expanded.hardware, &alignment.labels);
     }
     expanded.aligned = apart(&expanded.aligned, &expanded.hardware, &mut expanded.names);
     let mut report = Report {
@@ -159,6 +165,7 @@ pub fn verify(
         proofs: Vec::new(),
         rests_on: rests_on(&expanded, source),
         steps,
+        aligned,
         inferred: Vec::new(),
         symbolic: expanded
             .symbolic
@@ -432,6 +439,9 @@ impl fmt::Display for Report {
         }
         for line in &self.inferred {
             writeln!(f, "  related by {line}")?;
+        }
+        if let Some((aligned, of)) = self.aligned {
+            writeln!(f, "  aligned {aligned} of {of} loops of the hardware")?;
         }
         if !self.steps.is_empty() {
             writeln!(f, "  aligned by {} steps: {}", self.steps.len(), self.steps.join("; "))?;

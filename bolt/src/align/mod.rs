@@ -1,10 +1,17 @@
 //! Align: the tensor program rewritten so that its loops are the hardware's. How it was found is not trusted: what was found
 //! is run against the original.
 
+mod extract;
+mod lift;
+mod lower;
+pub mod nest;
+mod numeric;
+pub mod rules;
 pub mod search;
+pub mod sizes;
 pub mod skeleton;
 
-pub use search::{Alignment, align};
+pub use search::{Alignment, align, labelled};
 
 use crate::hex::domain::{Domain, Reading};
 use crate::hex::expand::Expanded;

@@ -1,228 +1,483 @@
-//! Finds rewrites of a tensor program that bring its loops to the skeleton's: splitting and labelling loops, and putting the
-//! hardware's functions where the arithmetic they stand for is. Best effort: what it does not reach stays as it is, and what
-//! it does is checked by running.
+//! Finds the rewrites that bring a tensor program to the skeleton of hardware code, by equality saturation: first of its loops,
+//! then of its values. It is done with the sizes left open; every step is run at small sizes against the one before. Best
+//! effort: what it does not reach stays as it is.
 
-use super::skeleton::{SkeletonLoop, skeleton};
-use crate::hex::expand::{Expanded, constant, substitute};
-use crate::hex::printer::print_expr;
+use super::extract::extract;
+use super::lift::lift;
+use super::lower::{Lowered, lower};
+use super::nest::{Nest, Table, Tree, Value, tree};
+use super::numeric::numeric;
+use super::rules::{Basis, RULES, Search};
+use super::skeleton::{Skeleton, SkeletonLoop, skeleton};
+use crate::hex::domain::{Domain, Reading};
+use crate::hex::expand::{Expanded, expand_open, substitute};
+use crate::hex::run::{run, run_traced};
 use crate::hex::source::Span;
 use crate::hex::syntax::*;
-use std::collections::HashMap;
+use egg::{Id, Language, RecExpr};
+use std::collections::{HashMap, HashSet};
 
 /// A rewritten program with the steps that led to it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Alignment {
     pub body: Vec<Stmt>,
+    /// Tensors that the tensor program did not have.
+    pub decls: Vec<Decl>,
     pub steps: Vec<Step>,
+    /// Labels of hardware loops by their places; some are new.
+    pub labels: HashMap<Span, Sym>,
+    /// Loops of the skeleton, and how many of them no loop of the program was brought to.
+    pub loops: usize,
+    pub unaligned: usize,
 }
 
-/// One rewrite: what it did, and the program after it.
+/// One rewrite.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub what: String,
-    pub body: Vec<Stmt>,
+    pub basis: Basis,
+    /// Why the programs before and after it are not the same, if a run showed so.
+    pub fault: Option<String>,
 }
 
-/// Aligns the tensor program of a case with its hardware code.
+/// Ways to put in operands that are tried at most.
+const WAYS: usize = 16;
+
+/// Statements a run at small sizes may take.
+const FUEL: u64 = 3_000_000;
+
+/// Aligns the tensor program of a case with its hardware code. `expanded` is the case at its sizes; its table of names grows.
 #[must_use]
-pub fn align(case: &mut Expanded) -> Alignment {
-    let wanted = skeleton(&case.hardware);
-    let mut alignment = Alignment { body: case.ir.clone(), steps: Vec::new() };
-    // One rewrite at a time, so that each can be checked.
-    while let Some((body, what)) = structural(&alignment.body, &wanted, &mut case.names) {
-        alignment.body.clone_from(&body);
-        alignment.steps.push(Step { what, body });
-    }
-    let mut rules: Vec<(&Function, &Expr)> =
-        case.applied().into_iter().filter_map(|f| Some((f, f.reads.as_ref()?))).collect();
-    // The largest pattern first: a mean before the sum in it.
-    rules.sort_by_key(|(_, reads)| std::cmp::Reverse(size(reads)));
-    for (function, reads) in rules {
-        let rule = Rule { case, function, reads };
-        let body = rule.body(&alignment.body);
-        if body != alignment.body {
-            let what = format!("{} for {}", case.names.text(function.name), print_expr(&case.names, reads));
-            alignment.body.clone_from(&body);
-            alignment.steps.push(Step { what, body });
-        }
-    }
-    alignment
-}
-
-/// The first rewrite that brings a loop nearer to the skeleton.
-fn structural(body: &[Stmt], wanted: &[SkeletonLoop], names: &mut Names) -> Option<(Vec<Stmt>, String)> {
-    for (at, stmt) in body.iter().enumerate() {
-        let StmtKind::Loop(inner) = &stmt.kind else { continue };
-        let replaced = |inner: Loop, what: String| {
-            let mut body = body.to_vec();
-            body[at].kind = StmtKind::Loop(Box::new(inner));
-            Some((body, what))
-        };
-        if let Some(label) = inner.label {
-            let Some(partner) = wanted.iter().find(|one| one.label == label) else { continue };
-            if let Some((body, what)) = structural(&inner.body, &partner.inner, names) {
-                return replaced(Loop { body, ..(**inner).clone() }, what);
-            }
-            continue;
-        }
-        if inner.lo.kind != ExprKind::Int(0) {
-            continue;
-        }
-        let free = |one: &&SkeletonLoop| {
-            !body
-                .iter()
-                .any(|stmt| matches!(&stmt.kind, StmtKind::Loop(other) if other.label == Some(one.label)))
-        };
-        for partner in wanted.iter().filter(free) {
-            let label = names.text(partner.label).to_owned();
-            let counter = names.text(inner.counter).to_owned();
-            if same(&inner.hi, &partner.trips) {
-                let what = format!("align {counter} with @{label}");
-                return replaced(Loop { label: Some(partner.label), ..(**inner).clone() }, what);
-            }
-            if let Some(rest) = quotient(&inner.hi, &partner.trips) {
-                let what = format!("split {counter}, its outer part being @{label}");
-                return replaced(split(inner, partner, &rest, stmt.span, names), what);
-            }
+pub fn align(case: &Case, settings: &[(&str, i64)], expanded: &mut Expanded) -> Option<Alignment> {
+    let sizes = sizes(case);
+    for round in 0..3 {
+        let samples: HashMap<Sym, i64> = sizes
+            .iter()
+            .enumerate()
+            .filter_map(|(index, (name, value))| {
+                let text = case.names.text(*name);
+                let value = settings.iter().find(|(name, _)| *name == text).map_or(*value, |(_, value)| *value);
+                let small = i64::try_from(match round {
+                    0 => 4 + index % 3,
+                    _ => 7 - index % 3,
+                })
+                .ok()?;
+                Some((*name, if round == 2 { value } else { value.min(small) }))
+            })
+            .collect();
+        let Ok(open) = expand_open(case, settings, &samples) else { continue };
+        if let Some(found) = attempt(open, expanded) {
+            return Some(close(found, &samples, case, settings, expanded));
         }
     }
     None
 }
 
-fn same(a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (ExprKind::Int(a), ExprKind::Int(b)) => a == b,
-        (ExprKind::Name(a), ExprKind::Name(b)) => a == b,
-        (ExprKind::Binary(f, a, b), ExprKind::Binary(g, c, d)) => f == g && same(a, c) && same(b, d),
-        _ => false,
+/// Sizes become what they are in the case.
+fn close(
+    mut found: Alignment,
+    samples: &HashMap<Sym, i64>,
+    case: &Case,
+    settings: &[(&str, i64)],
+    expanded: &Expanded,
+) -> Alignment {
+    let mut values = HashMap::new();
+    for name in samples.keys() {
+        if expanded.symbolic.iter().any(|param| param.name == *name) {
+            continue;
+        }
+        let text = case.names.text(*name);
+        let set = settings.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        let own = case.params.iter().find(|param| param.name == *name).map(|param| &param.value);
+        let value = set.or_else(|| own.and_then(crate::hex::expand::constant));
+        if let Some(value) = value {
+            values.insert(*name, Expr::int(value, Span::default()));
+        }
     }
-}
-
-/// `whole / part`, if that comes out even and is more than one.
-fn quotient(whole: &Expr, part: &Expr) -> Option<Expr> {
-    if let (Some(whole), Some(part)) = (constant(whole), constant(part)) {
-        return (part > 1 && whole > part && whole % part == 0)
-            .then(|| Expr::int(whole / part, Span::default()));
+    found.body = with(&found.body, &|expr| substitute(expr, &values));
+    for decl in &mut found.decls {
+        decl.dims = decl.dims.iter().map(|dim| substitute(dim, &values)).collect();
     }
-    match &whole.kind {
-        ExprKind::Binary(Binary::Mul, a, b) if same(a, part) => Some((**b).clone()),
-        ExprKind::Binary(Binary::Mul, a, b) if same(b, part) => Some((**a).clone()),
-        _ => None,
-    }
-}
-
-/// A loop of `trips * rest` as two, the outer one being the skeleton's.
-fn split(whole: &Loop, partner: &SkeletonLoop, rest: &Expr, span: Span, names: &mut Names) -> Loop {
-    let text = names.text(whole.counter).to_owned();
-    let (outer, inner) = (names.intern(&format!("{text}.outer")), names.intern(&format!("{text}.inner")));
-    let expr = |kind| Expr { kind, span };
-    let boxed = |kind| Box::new(expr(kind));
-    let product = ExprKind::Binary(Binary::Mul, boxed(ExprKind::Name(outer)), Box::new(rest.clone()));
-    let index = expr(ExprKind::Binary(Binary::Add, boxed(product), boxed(ExprKind::Name(inner))));
-    let values = HashMap::from([(whole.counter, index)]);
-    let body = rewrite(&whole.body, &|expr| substitute(expr, &values));
-    let counted = |counter, hi: &Expr, body| Loop {
-        kind: LoopKind::Counted,
-        label: None,
-        counter,
-        lo: Expr::int(0, span),
-        hi: hi.clone(),
-        whereby: Vec::new(),
-        until: None,
-        body,
-    };
-    let nested = Stmt { kind: StmtKind::Loop(Box::new(counted(inner, rest, body))), span };
-    Loop { label: Some(partner.label), ..counted(outer, &partner.trips, vec![nested]) }
+    found
 }
 
 /// Statements with every expression replaced.
-fn rewrite(body: &[Stmt], with: &dyn Fn(&Expr) -> Expr) -> Vec<Stmt> {
+fn with(body: &[Stmt], by: &dyn Fn(&Expr) -> Expr) -> Vec<Stmt> {
     let kind = |stmt: &Stmt| match &stmt.kind {
-        StmtKind::Let(name, value) => StmtKind::Let(*name, with(value)),
+        StmtKind::Let(name, value) => StmtKind::Let(*name, by(value)),
         StmtKind::Assign(name, indices, value) => {
-            StmtKind::Assign(*name, indices.iter().map(with).collect(), with(value))
+            StmtKind::Assign(*name, indices.iter().map(by).collect(), by(value))
         }
-        StmtKind::If(condition, then, other) => {
-            StmtKind::If(with(condition), rewrite(then, with), rewrite(other, with))
-        }
-        StmtKind::Call(name, arguments) => StmtKind::Call(*name, arguments.iter().map(with).collect()),
+        StmtKind::If(condition, then, other) => StmtKind::If(by(condition), with(then, by), with(other, by)),
+        StmtKind::Call(name, arguments) => StmtKind::Call(*name, arguments.iter().map(by).collect()),
         StmtKind::Loop(inner) => StmtKind::Loop(Box::new(Loop {
-            lo: with(&inner.lo),
-            hi: with(&inner.hi),
-            body: rewrite(&inner.body, with),
+            lo: by(&inner.lo),
+            hi: by(&inner.hi),
+            body: with(&inner.body, by),
             ..(**inner).clone()
         })),
     };
     body.iter().map(|stmt| Stmt { kind: kind(stmt), span: stmt.span }).collect()
 }
 
-fn size(expr: &Expr) -> usize {
-    let mut count = 0;
-    visit_expr(expr, &mut |_| count += 1);
-    count
-}
-
-/// A hardware function for the arithmetic it stands for.
-struct Rule<'a> {
-    case: &'a Expanded,
-    function: &'a Function,
-    reads: &'a Expr,
-}
-
-impl Rule<'_> {
-    fn body(&self, body: &[Stmt]) -> Vec<Stmt> {
-        rewrite(body, &|expr| self.expr(expr))
+/// Parameters that say how often loops run and decide nothing else, with their values.
+fn sizes(case: &Case) -> Vec<(Sym, i64)> {
+    let mut bounds = HashSet::new();
+    let mut conditions = HashSet::new();
+    let calls: HashMap<Sym, &CallDef> = case.calls.iter().map(|call| (call.name, call)).collect();
+    for decl in &case.ir.decls {
+        decl.dims.iter().for_each(|dim| mentioned(dim, &mut bounds));
     }
-
-    fn expr(&self, expr: &Expr) -> Expr {
-        let mut values = HashMap::new();
-        // A bare variable stands for everything: such rules need a place, which is not searched for.
-        if !matches!(self.reads.kind, ExprKind::Name(_) | ExprKind::Int(_))
-            && self.matches(self.reads, expr, &mut values)
-            && self.function.params.iter().all(|(name, _)| values.contains_key(name))
-        {
-            let arguments = self.function.params.iter().map(|(name, _)| self.expr(&values[name])).collect();
-            return Expr { kind: ExprKind::Apply(self.function.name, arguments), span: expr.span };
+    let aligned = case.aligned.iter().flat_map(|side| &side.body);
+    let bodies = case.ir.body.iter().chain(aligned).chain(&case.mapping.body);
+    for stmt in bodies {
+        look(std::slice::from_ref(stmt), &calls, &mut bounds, &mut conditions);
+    }
+    for call in &case.calls {
+        look(&call.body, &calls, &mut bounds, &mut conditions);
+    }
+    // What is computed from parameters passes on to them.
+    for param in case.params.iter().rev() {
+        for set in [&mut bounds, &mut conditions] {
+            if set.contains(&param.name) {
+                mentioned(&param.value, set);
+            }
         }
-        let kind = match &expr.kind {
-            ExprKind::Builtin(builtin, parts) => {
-                ExprKind::Builtin(*builtin, parts.iter().map(|part| self.expr(part)).collect())
-            }
-            ExprKind::Apply(name, parts) if !parts.is_empty() => {
-                ExprKind::Apply(*name, parts.iter().map(|part| self.expr(part)).collect())
-            }
-            other => other.clone(),
-        };
-        Expr { kind, span: expr.span }
     }
+    case.params
+        .iter()
+        .filter(|param| bounds.contains(&param.name) && !conditions.contains(&param.name))
+        .filter_map(|param| Some((param.name, crate::hex::expand::constant(&param.value)?)))
+        .collect()
+}
 
-    fn matches(&self, pattern: &Expr, expr: &Expr, values: &mut HashMap<Sym, Expr>) -> bool {
-        match (&pattern.kind, &expr.kind) {
-            (ExprKind::Name(name), _) => match values.get(name) {
-                Some(bound) => bound.kind == expr.kind,
-                None => {
-                    values.insert(*name, expr.clone());
-                    true
-                }
-            },
-            // A constant of elements is a function that reads as a number.
-            (ExprKind::Int(value), ExprKind::Apply(name, parts)) if parts.is_empty() => {
-                let reads = self.case.function(*name).and_then(|function| function.reads.as_ref());
-                reads.and_then(constant) == Some(*value)
+fn mentioned(expr: &Expr, into: &mut HashSet<Sym>) {
+    visit_expr(expr, &mut |part| {
+        if let ExprKind::Name(name) = part.kind {
+            into.insert(name);
+        }
+    });
+}
+
+fn look(
+    body: &[Stmt],
+    calls: &HashMap<Sym, &CallDef>,
+    bounds: &mut HashSet<Sym>,
+    conditions: &mut HashSet<Sym>,
+) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Loop(inner) => {
+                mentioned(&inner.lo, bounds);
+                mentioned(&inner.hi, bounds);
+                look(&inner.body, calls, bounds, conditions);
             }
-            (ExprKind::Builtin(f, pattern), ExprKind::Builtin(g, parts)) if f == g => {
-                let before = values.clone();
-                if self.matches(&pattern[0], &parts[0], values)
-                    && self.matches(&pattern[1], &parts[1], values)
+            StmtKind::If(condition, then, other) => {
+                mentioned(condition, conditions);
+                look(then, calls, bounds, conditions);
+                look(other, calls, bounds, conditions);
+            }
+            StmtKind::Call(name, arguments) => {
+                let Some(call) = calls.get(name) else { continue };
+                let mut own = HashSet::new();
+                look(&call.body, calls, &mut own, &mut HashSet::new());
+                for (param, argument) in call.params.iter().zip(arguments) {
+                    if own.contains(param) {
+                        mentioned(argument, bounds);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Aligns at one choice of small sizes. None where the programs do not run there.
+fn attempt(mut open: Expanded, expanded: &mut Expanded) -> Option<Alignment> {
+    let domain = Domain::new(&open, Reading::Hashed, 1);
+    let outcome = run(&open, &open.ir, &domain, FUEL).ok()?;
+    let empty = |name: &Sym| outcome.buffers.get(name).is_none_or(Vec::is_empty);
+    let mut outputs = open.decls.iter().filter(|decl| decl.role == Role::Output).map(|decl| decl.name);
+    let written = outputs.clone().any(|name| outcome.buffers.contains_key(&name));
+    if !written || outputs.any(|name| outcome.buffers.contains_key(&name) && empty(&name)) {
+        return None;
+    }
+    let (_, trace) = run_traced(&open, &open.hardware, &domain, FUEL).ok()?;
+    // New names are new in both.
+    for index in open.names.len()..expanded.names.len() {
+        let text = expanded.names.text(Sym(u32::try_from(index).ok()?)).to_owned();
+        open.names.intern(&text);
+    }
+    let mut table = Table::default();
+    let skeleton = skeleton(&mut open, &trace, &mut table.sizes);
+    let mut names = open.names.clone();
+    let mut alignment = Alignment {
+        loops: skeleton.loops.len(),
+        unaligned: skeleton.loops.len(),
+        labels: skeleton.labels.clone(),
+        body: open.ir.clone(),
+        ..Alignment::default()
+    };
+    let Some((term, root)) = lift(&open, &mut names, &mut table) else {
+        expanded.names = names;
+        return Some(alignment);
+    };
+    let hints = hints(&skeleton.loops, &trace.accumulators);
+    let mut search = Search::new(&open, &mut names, &mut table, &skeleton, hints);
+    let top = search.graph.add_expr(&term);
+    search.graph.rebuild();
+    search.saturate();
+    let extraction = extract(&search.graph, &skeleton, top)?;
+    let mut explanation = search.graph.explain_equivalence(&term, &extraction.term);
+    let flat: Vec<(Option<String>, RecExpr<Nest>)> = explanation
+        .make_flat_explanation()
+        .iter()
+        .map(|step| {
+            let mut term = RecExpr::default();
+            rebuilt(step, &mut term);
+            (rule_of(step), term)
+        })
+        .collect();
+    alignment.unaligned = extraction.unaligned;
+
+    let mut checker = Checker { open: &open, names: &mut names, table: &mut table, last: None };
+    checker.start(&trees_of(&term, root));
+    for (rule, term) in flat {
+        let Some(rule) = rule else { continue };
+        let basis = RULES.iter().find(|(name, _)| *name == rule).map_or(Basis::Arithmetic, |(_, basis)| *basis);
+        let trees = trees_of(&term, Id::from(term.len() - 1));
+        alignment.steps.push(checker.step(rule, basis, &trees));
+    }
+    let mut trees = trees_of(&extraction.term, Id::from(extraction.term.len() - 1));
+    label(&mut trees, &mut extraction.labels.iter());
+    let fused = fuse(&trees);
+    if fused != trees {
+        alignment.steps.push(checker.step("put values together".to_owned(), Basis::Terms, &fused));
+    }
+    let ways = numeric(&open, checker.names, checker.table, &skeleton, &fused, WAYS);
+    let best = checker.like_hardware(&ways);
+    let chosen = &ways[best];
+    for (what, trees) in &chosen.steps {
+        alignment.steps.push(checker.step(what.clone(), Basis::Arithmetic, trees));
+    }
+    let Lowered { body, decls } = lower(&open, &mut names, &mut table, &chosen.trees);
+    alignment.body = body;
+    alignment.decls = decls;
+    expanded.names = names;
+    Some(alignment)
+}
+
+/// Whether the hardware starts from something else in one of the iterations of what it accumulates, and whether it ends with
+/// something else.
+fn hints(loops: &[SkeletonLoop], accumulators: &HashSet<Sym>) -> (bool, bool) {
+    let reads = |expr: &Expr| {
+        let mut count = 0;
+        visit_expr(expr, &mut |part| {
+            if matches!(part.kind, ExprKind::Access(..)) {
+                count += 1;
+            }
+        });
+        count
+    };
+    let _ = accumulators;
+    let (mut starts, mut ends) = (false, false);
+    for formula in loops.iter().flat_map(|one| &one.formulas) {
+        visit_expr(formula, &mut |part| {
+            if let ExprKind::Select(_, then, other) = &part.kind {
+                // The first tap has nothing to add to; the last one has something more.
+                if reads(then) < reads(other) {
+                    starts = true;
+                } else {
+                    ends = true;
+                }
+            }
+        });
+    }
+    (starts, ends)
+}
+
+fn rule_of(step: &egg::FlatTerm<Nest>) -> Option<String> {
+    let own = step.forward_rule.or(step.backward_rule).map(|rule| rule.to_string());
+    own.or_else(|| step.children.iter().find_map(rule_of))
+}
+
+/// A term of an explanation.
+fn rebuilt(step: &egg::FlatTerm<Nest>, into: &mut RecExpr<Nest>) -> Id {
+    let mut node = step.node.clone();
+    for (own, child) in node.children_mut().iter_mut().zip(&step.children) {
+        *own = rebuilt(child, into);
+    }
+    into.add(node)
+}
+
+fn trees_of(term: &RecExpr<Nest>, root: Id) -> Vec<Tree> {
+    let mut trees = Vec::new();
+    tree(&|id| &term[id], root, &mut trees);
+    trees
+}
+
+fn label<'a>(trees: &mut [Tree], labels: &mut impl Iterator<Item = &'a Option<Sym>>) {
+    for tree in trees {
+        if let Tree::Loop { label: own, body, .. } = tree {
+            *own = labels.next().copied().flatten();
+            label(body, labels);
+        }
+    }
+}
+
+/// Values that a scalar takes one after the other, as one.
+fn fuse(trees: &[Tree]) -> Vec<Tree> {
+    let mut out: Vec<Tree> = Vec::new();
+    for tree in trees {
+        match tree {
+            Tree::Loop { head, label, body } => {
+                out.push(Tree::Loop { head: *head, label: *label, body: fuse(body) });
+            }
+            Tree::Set(name, value) => {
+                let mut value = value.clone();
+                let before = out.iter().rposition(|tree| writes(tree, *name));
+                if let Some(at) = before
+                    && let Tree::Set(_, first) = &out[at]
+                    && out[at + 1..].iter().all(|tree| !reads(tree, *name))
+                    && value.reads(*name)
+                    && carried(trees, *name)
                 {
-                    return true;
+                    let mut changed = false;
+                    first.visit(&mut |part| {
+                        if let Value::Var(other) = part {
+                            changed |= out[at + 1..].iter().any(|tree| writes(tree, *other));
+                        }
+                    });
+                    if !changed {
+                        value = value.replace(*name, first);
+                        out.remove(at);
+                    }
                 }
-                values.clone_from(&before);
-                *f != Builtin::Sub
-                    && self.matches(&pattern[0], &parts[1], values)
-                    && self.matches(&pattern[1], &parts[0], values)
+                out.push(Tree::Set(*name, value));
             }
-            _ => false,
+            Tree::Store(..) => out.push(tree.clone()),
         }
     }
+    out
+}
+
+/// Whether a scalar is read before it is given a value.
+fn carried(trees: &[Tree], name: Sym) -> bool {
+    trees.iter().find_map(|tree| match tree {
+        Tree::Set(own, value) if *own == name => Some(value.reads(name)),
+        _ if reads(tree, name) => Some(true),
+        _ => None,
+    }) == Some(true)
+}
+
+fn writes(tree: &Tree, name: Sym) -> bool {
+    match tree {
+        Tree::Loop { body, .. } => body.iter().any(|tree| writes(tree, name)),
+        Tree::Set(own, _) => *own == name,
+        Tree::Store(..) => false,
+    }
+}
+
+fn reads(tree: &Tree, name: Sym) -> bool {
+    match tree {
+        Tree::Loop { body, .. } => body.iter().any(|tree| reads(tree, name)),
+        Tree::Set(_, value) | Tree::Store(_, value) => value.reads(name),
+    }
+}
+
+/// Runs programs at small sizes.
+struct Checker<'a> {
+    open: &'a Expanded,
+    names: &'a mut Names,
+    table: &'a mut Table,
+    last: Option<[Result<Outputs, String>; 2]>,
+}
+
+type Outputs = Vec<(Sym, Vec<i64>)>;
+
+impl Checker<'_> {
+    /// Outputs of a program on hashed and on ideal elements.
+    fn outputs(&mut self, trees: &[Tree]) -> [Result<Outputs, String>; 2] {
+        let lowered = lower(self.open, self.names, self.table, trees);
+        let mut case = self.open.clone();
+        case.names.clone_from(self.names);
+        case.decls.extend(lowered.decls);
+        [Reading::Hashed, Reading::Ideal].map(|reading| {
+            let domain = Domain::new(&case, reading, 1);
+            let outcome = run(&case, &lowered.body, &domain, FUEL).map_err(|fault| fault.kind.to_string())?;
+            let outputs = self.open.decls.iter().filter(|decl| decl.role == Role::Output);
+            Ok(outputs
+                .filter_map(|decl| Some((decl.name, outcome.buffers.get(&decl.name)?.clone())))
+                .collect())
+        })
+    }
+
+    fn start(&mut self, trees: &[Tree]) {
+        self.last = Some(self.outputs(trees));
+    }
+
+    fn step(&mut self, what: String, basis: Basis, trees: &[Tree]) -> Step {
+        let now = self.outputs(trees);
+        let reading = usize::from(basis == Basis::Arithmetic);
+        let fault = match (&now[reading], self.last.as_ref().map(|last| &last[reading])) {
+            (Ok(now), Some(Ok(last))) if now == last => None,
+            (Err(fault), _) | (_, Some(Err(fault))) => Some(fault.clone()),
+            _ => Some("the programs before and after it differ".to_owned()),
+        };
+        self.last = Some(now);
+        Step { what, basis, fault }
+    }
+
+    /// The first of some programs that has the outputs of the hardware on hashed elements, or the first of all.
+    fn like_hardware(&mut self, ways: &[super::numeric::Numeric]) -> usize {
+        if ways.len() < 2 {
+            return 0;
+        }
+        let domain = Domain::new(self.open, Reading::Hashed, 1);
+        let Ok(hardware) = run(self.open, &self.open.hardware, &domain, FUEL) else { return 0 };
+        let wanted: HashSet<Vec<i64>> = self
+            .open
+            .decls
+            .iter()
+            .filter(|decl| decl.role == Role::Output)
+            .filter_map(|decl| hardware.buffers.get(&decl.name).cloned())
+            .collect();
+        let good = ways.iter().position(|way| {
+            let [hashed, _] = self.outputs(&way.trees);
+            hashed.is_ok_and(|outputs| outputs.iter().all(|(_, data)| wanted.contains(data)))
+        });
+        good.unwrap_or(0)
+    }
+}
+
+/// Puts labels on hardware loops that have none.
+#[must_use]
+pub fn labelled(body: &[Stmt], labels: &HashMap<Span, Sym>) -> Vec<Stmt> {
+    let kind = |stmt: &Stmt| match &stmt.kind {
+        StmtKind::Loop(inner) => StmtKind::Loop(Box::new(Loop {
+            label: inner.label.or_else(|| labels.get(&stmt.span).copied()),
+            body: labelled(&inner.body, labels),
+            ..(**inner).clone()
+        })),
+        StmtKind::If(condition, then, other) => {
+            StmtKind::If(condition.clone(), labelled(then, labels), labelled(other, labels))
+        }
+        other => other.clone(),
+    };
+    body.iter().map(|stmt| Stmt { kind: kind(stmt), span: stmt.span }).collect()
+}
+
+/// What a skeleton looks like, one loop a line.
+#[must_use]
+pub fn show(names: &Names, skeleton: &Skeleton) -> String {
+    fn walk(names: &Names, skeleton: &Skeleton, loops: &[usize], depth: usize, out: &mut String) {
+        for &at in loops {
+            let one = &skeleton.loops[at];
+            out.push_str(&format!("{}{:?} @{}\n", "  ".repeat(depth), one.class, names.text(one.label)));
+            walk(names, skeleton, &one.inner, depth + 1, out);
+        }
+    }
+    let mut out = String::new();
+    walk(names, skeleton, &skeleton.outermost, 0, &mut out);
+    out
 }

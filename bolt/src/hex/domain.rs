@@ -22,7 +22,8 @@ pub enum Reading {
 pub struct Domain {
     pub reading: Reading,
     seed: u64,
-    functions: HashMap<Sym, Function>,
+    /// By the number of the name.
+    functions: Vec<Option<Function>>,
     types: HashMap<Sym, ElemType>,
 }
 
@@ -44,10 +45,14 @@ fn positive(hash: u64) -> i64 {
 impl Domain {
     #[must_use]
     pub fn new(case: &Expanded, reading: Reading, seed: u64) -> Domain {
+        let mut functions = vec![None; case.names.len()];
+        for function in &case.functions {
+            functions[function.name.0 as usize] = Some(function.clone());
+        }
         Domain {
             reading,
             seed: mix(seed),
-            functions: case.functions.iter().map(|function| (function.name, function.clone())).collect(),
+            functions,
             types: case.types.iter().map(|ty| (ty.name, ty.clone())).collect(),
         }
     }
@@ -57,7 +62,11 @@ impl Domain {
     pub fn defines(&self, functions: &[Sym]) -> bool {
         functions
             .iter()
-            .all(|name| self.functions.get(name).is_some_and(|function| function.concrete.is_some()))
+            .all(|name| self.function(*name).concrete.is_some())
+    }
+
+    fn function(&self, name: Sym) -> &Function {
+        self.functions[name.0 as usize].as_ref().expect("a function that was checked to be one")
     }
 
     fn hash(&self, head: u64, arguments: &[i64]) -> i64 {
@@ -90,7 +99,7 @@ impl Domain {
     /// A function of the case applied to values.
     #[must_use]
     pub fn apply(&self, name: Sym, arguments: &[i64]) -> i64 {
-        let function = &self.functions[&name];
+        let function = self.function(name);
         let body = match self.reading {
             Reading::Hashed => &None,
             Reading::Concrete => &function.concrete,

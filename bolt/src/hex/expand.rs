@@ -73,6 +73,18 @@ impl Expanded {
 /// A parameter is no constant, a requirement does not hold, a name in a setting is no parameter, or a command's argument
 /// would be captured by a counter of its body.
 pub fn expand(case: &Case, settings: &[(&str, i64)]) -> Result<Expanded, HexError> {
+    expand_open(case, settings, &HashMap::new())
+}
+
+/// Expands a case with some parameters left open, whatever the case says of them, to be run with the samples given here.
+///
+/// # Errors
+/// As `expand`.
+pub fn expand_open(
+    case: &Case,
+    settings: &[(&str, i64)],
+    open: &HashMap<Sym, i64>,
+) -> Result<Expanded, HexError> {
     let mut expander = Expander { case, values: HashMap::new() };
     let mut set = HashMap::new();
     for (name, value) in settings {
@@ -88,11 +100,15 @@ pub fn expand(case: &Case, settings: &[(&str, i64)]) -> Result<Expanded, HexErro
             constant(&substitute(&expander.expr(expr), samples))
                 .ok_or_else(|| HexError::new(expr.span, "a parameter's value is a constant"))
         };
-        let value = match set.get(&param.name) {
+        let value = match open.get(&param.name).or_else(|| set.get(&param.name)) {
             Some(value) => *value,
             None => sample(&param.value, &samples)?,
         };
         samples.insert(param.name, Expr::int(value, param.span));
+        if open.contains_key(&param.name) {
+            symbolic.push(Symbolic { name: param.name, lo: 0, hi: i64::MAX, sample: value });
+            continue;
+        }
         match &param.range {
             Some((lo, hi)) if !set.contains_key(&param.name) => {
                 let (lo, hi) = (sample(lo, &HashMap::new())?, sample(hi, &HashMap::new())?);

@@ -10,6 +10,7 @@ pub mod printer;
 pub mod run;
 pub mod source;
 pub mod syntax;
+pub mod trace;
 
 pub use check::check;
 pub use domain::Domain;

@@ -5,6 +5,8 @@ use super::domain::{Domain, binary};
 use super::expand::{Expanded, constant};
 use super::source::Span;
 use super::syntax::*;
+use super::trace::Trace;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// Why a run does not end well.
@@ -50,6 +52,25 @@ pub fn run(case: &Expanded, body: &[Stmt], domain: &Domain, fuel: u64) -> Result
     Ok(machine.into_outcome())
 }
 
+/// Runs one program and notes what it did on the way.
+///
+/// # Errors
+/// It faults, or takes more than `fuel` statements.
+pub fn run_traced(
+    case: &Expanded,
+    body: &[Stmt],
+    domain: &Domain,
+    fuel: u64,
+) -> Result<(Outcome, Trace), Fault> {
+    let mut names = HashSet::new();
+    touched(body, &mut names);
+    let mut machine = Machine::new(case, domain, fuel, &names);
+    machine.trace = Some(RefCell::new(Trace::default()));
+    machine.body(body)?;
+    let trace = machine.trace.take().unwrap_or_default().into_inner();
+    Ok((machine.into_outcome(), trace))
+}
+
 /// Names that statements mention.
 pub fn touched(body: &[Stmt], names: &mut HashSet<Sym>) {
     visit_exprs(body, &mut |expr| {
@@ -90,6 +111,7 @@ pub struct Machine<'a> {
     journal: Option<Vec<(Sym, usize, i64)>>,
     fuel: u64,
     steps: u64,
+    trace: Option<RefCell<Trace>>,
 }
 
 impl<'a> Machine<'a> {
@@ -117,7 +139,7 @@ impl<'a> Machine<'a> {
             locals[param.name.0 as usize] = Some(param.sample);
         }
         let elements = vec![false; case.names.len()];
-        Machine { case, domain, stores, locals, elements, journal: None, fuel, steps: 0 }
+        Machine { case, domain, stores, locals, elements, journal: None, fuel, steps: 0, trace: None }
     }
 
     /// Ends the run.
@@ -170,29 +192,41 @@ impl<'a> Machine<'a> {
             StmtKind::Let(name, value) => {
                 self.elements[name.0 as usize] = !self.is_integer(value);
                 let value = self.eval(value)?;
+                self.note(|trace| trace.write(*name, 0));
                 self.locals[name.0 as usize] = Some(value);
             }
             StmtKind::Assign(name, indices, value) => {
                 let value = self.eval(value)?;
                 if self.stores[name.0 as usize].is_none() {
+                    self.note(|trace| trace.write(*name, 0));
                     self.locals[name.0 as usize] = Some(value);
                 } else {
                     let offset = self.offset(*name, indices, stmt.span)?;
+                    self.note(|trace| trace.write(*name, offset));
                     self.write(*name, offset, value);
                 }
             }
             StmtKind::If(condition, then, other) => {
-                let taken = if self.eval(condition)? != 0 { then } else { other };
-                self.body(taken)?;
+                let holds = self.eval(condition)? != 0;
+                self.note(|trace| trace.branch(condition.span, holds));
+                self.body(if holds { then } else { other })?;
             }
             StmtKind::Call(..) => return Err(Fault { kind: FaultKind::NotExpanded, span: stmt.span }),
             StmtKind::Loop(inner) => {
                 let outer = self.locals[inner.counter.0 as usize];
+                self.note(|trace| trace.enter(stmt.span, inner.kind == LoopKind::Parallel));
                 self.run_loop(inner, stmt.span)?;
+                self.note(Trace::leave);
                 self.locals[inner.counter.0 as usize] = outer;
             }
         }
         Ok(())
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Trace)) {
+        if let Some(trace) = &self.trace {
+            what(&mut trace.borrow_mut());
+        }
     }
 
     fn run_loop(&mut self, inner: &Loop, span: Span) -> Result<(), Fault> {
@@ -201,6 +235,7 @@ impl<'a> Machine<'a> {
             LoopKind::Counted => {
                 for at in lo..self.eval(&inner.hi)? {
                     self.set(inner.counter, at);
+                    self.note(Trace::iterate);
                     self.body(&inner.body)?;
                 }
             }
@@ -210,6 +245,7 @@ impl<'a> Machine<'a> {
                 let until = inner.until.as_ref().ok_or(Fault { kind: FaultKind::NotExpanded, span })?;
                 loop {
                     self.set(inner.counter, at);
+                    self.note(Trace::iterate);
                     self.body(&inner.body).map_err(|fault| match fault.kind {
                         // The outermost loop that is past its claim is the one to blame.
                         FaultKind::NeverStops(_) if at > claimed => Fault { span: until.span, ..fault },
@@ -230,6 +266,7 @@ impl<'a> Machine<'a> {
                 let mut pending: Vec<(Sym, usize, i64)> = Vec::new();
                 for at in lo..self.eval(&inner.hi)? {
                     self.set(inner.counter, at);
+                    self.note(Trace::iterate);
                     self.journal = Some(Vec::new());
                     self.body(&inner.body)?;
                     self.take_back(&mut pending);
@@ -309,7 +346,12 @@ impl<'a> Machine<'a> {
             ExprKind::Int(value) => Ok(*value),
             ExprKind::Bool(value) => Ok(i64::from(*value)),
             ExprKind::Name(name) => match self.locals[name.0 as usize] {
-                Some(value) => Ok(value),
+                Some(value) => {
+                    if self.elements[name.0 as usize] {
+                        self.note(|trace| trace.read(*name, 0));
+                    }
+                    Ok(value)
+                }
                 None => self.read(*name, &[], expr.span),
             },
             ExprKind::Access(name, indices) => self.read(*name, indices, expr.span),
@@ -319,6 +361,7 @@ impl<'a> Machine<'a> {
                 for (value, argument) in values.iter_mut().zip(arguments) {
                     *value = self.eval(argument)?;
                 }
+                self.note(|trace| trace.apply(expr.span, &values[..count]));
                 Ok(self.domain.apply(*name, &values[..count]))
             }
             ExprKind::Builtin(builtin, arguments) => {
@@ -332,8 +375,9 @@ impl<'a> Machine<'a> {
             ExprKind::Negate(inner) => Ok(self.eval(inner)?.wrapping_neg()),
             ExprKind::Not(inner) => Ok(i64::from(self.eval(inner)? == 0)),
             ExprKind::Select(condition, then, other) => {
-                let taken = if self.eval(condition)? != 0 { then } else { other };
-                self.eval(taken)
+                let holds = self.eval(condition)? != 0;
+                self.note(|trace| trace.branch(condition.span, holds));
+                self.eval(if holds { then } else { other })
             }
             ExprKind::Binary(Binary::And, left, right) => {
                 Ok(i64::from(self.eval(left)? != 0 && self.eval(right)? != 0))
@@ -364,6 +408,10 @@ impl<'a> Machine<'a> {
 
     fn read(&self, name: Sym, indices: &[Expr], span: Span) -> Result<i64, Fault> {
         let offset = self.offset(name, indices, span)?;
-        Ok(self.stores[name.0 as usize].as_ref().expect("the offset was found in it").data[offset])
+        let store = self.stores[name.0 as usize].as_ref().expect("the offset was found in it");
+        if matches!(store.ty, Type::Elem(_)) {
+            self.note(|trace| trace.read(name, offset));
+        }
+        Ok(store.data[offset])
     }
 }

@@ -1,0 +1,121 @@
+//! What a program did in a run: which values passed from one iteration of a loop to a later one, which branches were taken,
+//! which integers functions were given. A help for guessing; nothing rests on it.
+
+use super::source::Span;
+use super::syntax::Sym;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// How iterations of a loop depend on each other through elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Carried {
+    /// Every iteration reads the same places that earlier ones wrote.
+    Same,
+    /// Iterations read different places of earlier ones.
+    Different,
+}
+
+#[derive(Debug)]
+struct Frame {
+    loop_at: Span,
+    parallel: bool,
+    start: u64,
+    iteration: u64,
+    /// Places that this iteration read and an earlier one wrote; and those of the iteration before.
+    carried: BTreeSet<(Sym, usize)>,
+    before: Option<BTreeSet<(Sym, usize)>>,
+    iterations: u64,
+}
+
+/// The notes of one run.
+#[derive(Debug, Default)]
+pub struct Trace {
+    time: u64,
+    frames: Vec<Frame>,
+    written: HashMap<(Sym, usize), u64>,
+    /// Loops whose iterations depend on each other.
+    pub carried: HashMap<Span, Carried>,
+    /// Buffers and locals through which they do.
+    pub accumulators: HashSet<Sym>,
+    /// Branches that were taken, by their condition.
+    pub branches: HashSet<(Span, bool)>,
+    /// Arguments of an application; None where one of them was not always the same.
+    pub arguments: HashMap<Span, Vec<Option<i64>>>,
+}
+
+impl Trace {
+    pub(super) fn enter(&mut self, loop_at: Span, parallel: bool) {
+        self.time += 1;
+        self.frames.push(Frame {
+            loop_at,
+            parallel,
+            start: self.time,
+            iteration: self.time,
+            carried: BTreeSet::new(),
+            before: None,
+            iterations: 0,
+        });
+    }
+
+    pub(super) fn iterate(&mut self) {
+        self.time += 1;
+        self.close();
+        if let Some(frame) = self.frames.last_mut() {
+            frame.iteration = self.time;
+            frame.iterations += 1;
+        }
+    }
+
+    /// Compares what the iteration that ends took over with what the one before it did.
+    fn close(&mut self) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        // The first iteration has none before it to read from.
+        if frame.iterations >= 2 {
+            let now = std::mem::take(&mut frame.carried);
+            let same = frame.before.as_ref().is_none_or(|before| *before == now);
+            if !now.is_empty() || !same {
+                let kind = if same { Carried::Same } else { Carried::Different };
+                let entry = self.carried.entry(frame.loop_at).or_insert(kind);
+                *entry = (*entry).max(kind);
+            }
+            frame.before = Some(now);
+        }
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.close();
+        self.frames.pop();
+        self.time += 1;
+    }
+
+    pub(super) fn write(&mut self, name: Sym, offset: usize) {
+        self.time += 1;
+        self.written.insert((name, offset), self.time);
+    }
+
+    pub(super) fn read(&mut self, name: Sym, offset: usize) {
+        let Some(&at) = self.written.get(&(name, offset)) else { return };
+        for frame in self.frames.iter_mut().filter(|frame| !frame.parallel) {
+            if frame.start <= at && at < frame.iteration {
+                frame.carried.insert((name, offset));
+                self.accumulators.insert(name);
+            }
+        }
+    }
+
+    pub(super) fn branch(&mut self, condition: Span, holds: bool) {
+        self.branches.insert((condition, holds));
+    }
+
+    pub(super) fn apply(&mut self, at: Span, values: &[i64]) {
+        match self.arguments.get_mut(&at) {
+            Some(known) => {
+                for (known, value) in known.iter_mut().zip(values) {
+                    *known = known.filter(|known| known == value);
+                }
+            }
+            None => {
+                self.arguments.insert(at, values.iter().copied().map(Some).collect());
+            }
+        }
+    }
+}
