@@ -2,7 +2,7 @@
 //! are next to each other in the skeleton, the best term is found from the best ones of its parts.
 
 use super::nest::{Head, Nest, Order};
-use super::skeleton::{LoopClass, Skeleton};
+use super::skeleton::{Item, LoopClass, Skeleton};
 use crate::hex::syntax::Sym;
 use egg::{EGraph, Id, RecExpr};
 use std::collections::HashMap;
@@ -10,8 +10,9 @@ use std::collections::HashMap;
 /// Loops inside of one of the skeleton (or the outermost ones), from one to another.
 type Run = (Option<usize>, usize, usize);
 
-/// Loops of the skeleton that stay unaligned, then loops of the program that do, deeper ones being worse.
-type Cost = (usize, usize);
+/// Loops of the skeleton that stay unaligned, then formulas of it that no statement stands in the place of, then loops of
+/// the program that stay unaligned, deeper ones being worse.
+type Cost = (usize, usize, usize);
 
 #[derive(Clone, Copy, Debug)]
 enum Choice {
@@ -35,7 +36,12 @@ pub(super) struct Extraction {
 
 /// The best term of a class.
 #[must_use]
-pub(super) fn extract(graph: &EGraph<Nest, ()>, skeleton: &Skeleton, root: Id) -> Option<Extraction> {
+pub(super) fn extract(
+    graph: &EGraph<Nest, ()>,
+    skeleton: &Skeleton,
+    partial: &dyn Fn(Sym) -> bool,
+    root: Id,
+) -> Option<Extraction> {
     let mut runs: Vec<Run> = Vec::new();
     for parent in std::iter::once(None).chain((0..skeleton.loops.len()).map(Some)) {
         let count = inner(skeleton, parent).len();
@@ -49,8 +55,8 @@ pub(super) fn extract(graph: &EGraph<Nest, ()>, skeleton: &Skeleton, root: Id) -
         for class in graph.classes() {
             for (at, node) in class.nodes.iter().enumerate() {
                 for &run in &runs {
-                    let Some((cost, choice)) = cost(graph, skeleton, node, run, &best) else { continue };
-                    let entry = best.entry((class.id, run)).or_insert(((usize::MAX, 0), at, choice));
+                    let Some((cost, choice)) = cost(graph, skeleton, partial, node, run, &best) else { continue };
+                    let entry = best.entry((class.id, run)).or_insert(((usize::MAX, 0, 0), at, choice));
                     if cost < entry.0 {
                         *entry = (cost, at, choice);
                         changed = true;
@@ -64,18 +70,29 @@ pub(super) fn extract(graph: &EGraph<Nest, ()>, skeleton: &Skeleton, root: Id) -
     }
     let root = graph.find(root);
     let whole: Run = (None, 0, skeleton.outermost.len());
-    let ((unaligned, _), _, _) = *best.get(&(root, whole))?;
+    let ((unaligned, ..), _, _) = *best.get(&(root, whole))?;
     let mut extraction = Extraction { term: RecExpr::default(), labels: Vec::new(), unaligned };
     build(graph, skeleton, root, whole, &best, &mut extraction);
     Some(extraction)
 }
 
-fn inner(skeleton: &Skeleton, parent: Option<usize>) -> &[usize] {
-    parent.map_or(&skeleton.outermost, |parent| &skeleton.loops[parent].inner)
+fn inner(skeleton: &Skeleton, parent: Option<usize>) -> &[Item] {
+    parent.map_or(&skeleton.outermost, |parent| &skeleton.loops[parent].items)
 }
 
-fn size(skeleton: &Skeleton, at: usize) -> usize {
-    1 + skeleton.below(at).len()
+/// The cost of parts of the skeleton that nothing is brought to.
+fn missed(skeleton: &Skeleton, items: &[Item]) -> Cost {
+    let mut cost = (0, 0, 0);
+    for item in items {
+        match item {
+            Item::Formula(_) => cost.1 += 1,
+            Item::Loop(at) => {
+                let inner = missed(skeleton, &skeleton.loops[*at].items);
+                cost = (cost.0 + inner.0 + 1, cost.1 + inner.1, 0);
+            }
+        }
+    }
+    cost
 }
 
 fn depth(skeleton: &Skeleton, parent: Option<usize>) -> usize {
@@ -93,6 +110,7 @@ fn alike(skeleton: &Skeleton, head: &Head, target: usize) -> bool {
 fn cost(
     graph: &EGraph<Nest, ()>,
     skeleton: &Skeleton,
+    partial: &dyn Fn(Sym) -> bool,
     node: &Nest,
     run: Run,
     best: &Best,
@@ -100,18 +118,38 @@ fn cost(
     let of = |id: Id, run: Run| best.get(&(graph.find(id), run)).map(|best| best.0);
     let (parent, from, to) = run;
     match node {
-        Nest::Set(..) | Nest::Store(..) => {
-            let left: usize =
-                inner(skeleton, parent)[from..to].iter().map(|target| size(skeleton, *target)).sum();
-            Some(((left, 0), Choice::Leaf))
+        Nest::Set(_, [inner_value]) | Nest::Store(_, [inner_value]) => {
+            let items = &inner(skeleton, parent)[from..to];
+            // A scalar that is only stored can be kept where it is stored.
+            let kept = matches!(node, Nest::Store(_, [inner]) if matches!(graph[*inner].nodes[..], [Nest::Var(_)]));
+            let cost = match items {
+                [Item::Formula(_)] if !kept => (0, 0, 0),
+                _ => {
+                    let (loops, formulas, _) = missed(skeleton, items);
+                    // What computes something that the hardware computes nowhere is worst.
+                    let computes = graph[*inner_value]
+                        .nodes
+                        .iter()
+                        .all(|node| matches!(node, Nest::Apply(..) | Nest::Builtin(..)));
+                    (loops, formulas, usize::from(!kept) + usize::from(computes))
+                }
+            };
+            Some((cost, Choice::Leaf))
         }
         Nest::Loop(head, [body]) => {
             let pass = of(*body, run)
-                .map(|cost| ((cost.0, cost.1 + 1 + depth(skeleton, parent)), Choice::Pass));
+                .map(|cost| ((cost.0, cost.1, cost.2 + 1 + depth(skeleton, parent)), Choice::Pass));
             let align = match inner(skeleton, parent)[from..to] {
-                [target] if alike(skeleton, head, target) => {
-                    let count = skeleton.loops[target].inner.len();
-                    of(*body, (Some(target), 0, count)).map(|cost| (cost, Choice::Align(target)))
+                [Item::Loop(target)] if alike(skeleton, head, target) => {
+                    let count = skeleton.loops[target].items.len();
+                    // Sums are taken apart where the hardware takes them apart, and nowhere else.
+                    let parts = graph[*body]
+                        .nodes
+                        .iter()
+                        .any(|node| matches!(node, Nest::Set(name, _) if partial(*name)));
+                    let wrong = usize::from(parts != skeleton.loops[target].partial);
+                    of(*body, (Some(target), 0, count))
+                        .map(|cost| ((cost.0, cost.1 + wrong, cost.2), Choice::Align(target)))
                 }
                 _ => None,
             };
@@ -120,7 +158,7 @@ fn cost(
         Nest::Seq([first, second]) => (from..=to)
             .filter_map(|at| {
                 let (a, b) = (of(*first, (parent, from, at))?, of(*second, (parent, at, to))?);
-                Some(((a.0 + b.0, a.1 + b.1), Choice::Divide(at)))
+                Some(((a.0 + b.0, a.1 + b.1, a.2 + b.2), Choice::Divide(at)))
             })
             .min_by_key(|(cost, _)| *cost),
         _ => None,
@@ -144,7 +182,7 @@ fn build(
             match (&node, choice) {
                 (Nest::Loop(head, [body]), Choice::Align(target)) => {
                     into.labels.push(Some(skeleton.loops[*target].label));
-                    let count = skeleton.loops[*target].inner.len();
+                    let count = skeleton.loops[*target].items.len();
                     let body = build(graph, skeleton, *body, (Some(*target), 0, count), best, into);
                     return into.term.add(Nest::Loop(*head, [body]));
                 }

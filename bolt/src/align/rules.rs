@@ -78,6 +78,11 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Whether a scalar is a part of a sum that the rules made.
+    pub fn is_partial(&self, name: Sym) -> bool {
+        !self.table.uses.contains_key(&name)
+    }
+
     /// Adds equalities until there are no more, or enough.
     pub fn saturate(&mut self) {
         for _ in 0..ROUNDS {
@@ -97,6 +102,7 @@ impl<'a> Search<'a> {
                 changed |= self.graph.union_trusted(from, to, rule);
             }
             self.graph.rebuild();
+            if std::env::var_os("DBG").is_some() { eprintln!("{} classes {} nodes", self.graph.number_of_classes(), self.graph.total_size()); }
             if !changed || self.graph.total_size() > MOST_NODES {
                 return;
             }
@@ -245,8 +251,14 @@ impl<'a> Search<'a> {
             && self.table.derived.values().flatten().any(|derived| {
                 matches!(derived, Derived::Split { outer, inner, .. } if *outer == head.counter && *inner == below.counter)
             });
+        // Of loops that look alike the order they have is as good a guess as any.
+        let tap = |name: Sym| {
+            self.table.derived.values().flatten().any(|derived| *derived == Derived::Same(name))
+        };
+        let alike =
+            head.trips == below.trips && (head.order == below.order || tap(head.counter));
         let rule = match (head.order, below.order) {
-            _ if depends => return,
+            _ if depends || alike => return,
             (Order::Map, _) => "exchange loops",
             (Order::Fold, Order::Fold) if self.additive.contains(&self.graph.find(rest)) => {
                 "add in another order"
@@ -340,7 +352,8 @@ impl<'a> Search<'a> {
                 continue;
             };
             let text = format!("{}.{}", self.names.text(name), self.names.text(head.counter));
-            if text.matches('.').count() > 6 {
+            // A partial sum is not taken apart again.
+            if !self.table.uses.contains_key(&name) {
                 continue;
             }
             let Some(zero) = self.zero(ty) else { continue };

@@ -8,7 +8,7 @@ use super::lower::{Lowered, lower};
 use super::nest::{Nest, Table, Tree, Value, tree};
 use super::numeric::numeric;
 use super::rules::{Basis, RULES, Search};
-use super::skeleton::{Skeleton, SkeletonLoop, skeleton};
+use super::skeleton::{Item, Skeleton, SkeletonLoop, skeleton};
 use crate::hex::domain::{Domain, Reading};
 use crate::hex::expand::{Expanded, expand_open, substitute};
 use crate::hex::run::{run, run_traced};
@@ -29,6 +29,8 @@ pub struct Alignment {
     /// Loops of the skeleton, and how many of them no loop of the program was brought to.
     pub loops: usize,
     pub unaligned: usize,
+    /// The skeleton, one loop a line.
+    pub skeleton: String,
 }
 
 /// One rewrite.
@@ -216,18 +218,19 @@ fn attempt(mut open: Expanded, expanded: &mut Expanded) -> Option<Alignment> {
         unaligned: skeleton.loops.len(),
         labels: skeleton.labels.clone(),
         body: open.ir.clone(),
+        skeleton: show(&open.names, &skeleton),
         ..Alignment::default()
     };
     let Some((term, root)) = lift(&open, &mut names, &mut table) else {
         expanded.names = names;
         return Some(alignment);
     };
-    let hints = hints(&skeleton.loops, &trace.accumulators);
+    let hints = hints(&skeleton.loops);
     let mut search = Search::new(&open, &mut names, &mut table, &skeleton, hints);
     let top = search.graph.add_expr(&term);
     search.graph.rebuild();
     search.saturate();
-    let extraction = extract(&search.graph, &skeleton, top)?;
+    let extraction = extract(&search.graph, &skeleton, &|name| search.is_partial(name), top)?;
     let mut explanation = search.graph.explain_equivalence(&term, &extraction.term);
     let flat: Vec<(Option<String>, RecExpr<Nest>)> = explanation
         .make_flat_explanation()
@@ -250,7 +253,8 @@ fn attempt(mut open: Expanded, expanded: &mut Expanded) -> Option<Alignment> {
     }
     let mut trees = trees_of(&extraction.term, Id::from(extraction.term.len() - 1));
     label(&mut trees, &mut extraction.labels.iter());
-    let fused = fuse(&trees);
+    let mut fused = fuse(&trees, &trees);
+    join_conditions(&mut fused, checker.names, checker.table);
     if fused != trees {
         alignment.steps.push(checker.step("put values together".to_owned(), Basis::Terms, &fused));
     }
@@ -269,7 +273,7 @@ fn attempt(mut open: Expanded, expanded: &mut Expanded) -> Option<Alignment> {
 
 /// Whether the hardware starts from something else in one of the iterations of what it accumulates, and whether it ends with
 /// something else.
-fn hints(loops: &[SkeletonLoop], accumulators: &HashSet<Sym>) -> (bool, bool) {
+fn hints(loops: &[SkeletonLoop]) -> (bool, bool) {
     let reads = |expr: &Expr| {
         let mut count = 0;
         visit_expr(expr, &mut |part| {
@@ -279,7 +283,6 @@ fn hints(loops: &[SkeletonLoop], accumulators: &HashSet<Sym>) -> (bool, bool) {
         });
         count
     };
-    let _ = accumulators;
     let (mut starts, mut ends) = (false, false);
     for formula in loops.iter().flat_map(|one| &one.formulas) {
         visit_expr(formula, &mut |part| {
@@ -326,13 +329,15 @@ fn label<'a>(trees: &mut [Tree], labels: &mut impl Iterator<Item = &'a Option<Sy
 }
 
 /// Values that a scalar takes one after the other, as one.
-fn fuse(trees: &[Tree]) -> Vec<Tree> {
+fn fuse(trees: &[Tree], all: &[Tree]) -> Vec<Tree> {
     let mut out: Vec<Tree> = Vec::new();
     for tree in trees {
         match tree {
             Tree::Loop { head, label, body } => {
-                out.push(Tree::Loop { head: *head, label: *label, body: fuse(body) });
+                out.push(Tree::Loop { head: *head, label: *label, body: fuse(body, all) });
             }
+            // What nothing reads is not computed.
+            Tree::Set(name, _) if !all.iter().any(|tree| reads(tree, *name)) => {}
             Tree::Set(name, value) => {
                 let mut value = value.clone();
                 let before = out.iter().rposition(|tree| writes(tree, *name));
@@ -359,6 +364,43 @@ fn fuse(trees: &[Tree]) -> Vec<Tree> {
         }
     }
     out
+}
+
+/// A choice in a choice with one alternative, as one: its conditions hold together.
+fn join_conditions(trees: &mut Vec<Tree>, names: &Names, table: &mut Table) {
+    for tree in trees.iter_mut() {
+        match tree {
+            Tree::Loop { body, .. } => join_conditions(body, names, table),
+            Tree::Set(_, value) | Tree::Store(_, value) => *value = joined(value, names, table),
+        }
+    }
+}
+
+fn joined(value: &Value, names: &Names, table: &mut Table) -> Value {
+    let mut all = |parts: &[Value]| parts.iter().map(|part| joined(part, names, table)).collect::<Vec<_>>();
+    match value {
+        Value::Leaf(_) | Value::Var(_) | Value::Number(_) => value.clone(),
+        Value::Apply(name, integers, parts) => Value::Apply(*name, integers.clone(), all(parts)),
+        Value::Builtin(builtin, parts) => {
+            let [a, b] = &**parts;
+            Value::Builtin(*builtin, Box::new([joined(a, names, table), joined(b, names, table)]))
+        }
+        Value::Select(parts) => {
+            let [condition, then, other] = &**parts;
+            let (then, other) = (joined(then, names, table), joined(other, names, table));
+            if let (Value::Leaf(outer), Value::Select(inside)) = (condition, &then)
+                && let [Value::Leaf(inner), a, b] = &**inside
+                && *b == other
+            {
+                let (outer, inner) = (table.expr(*outer).clone(), table.expr(*inner).clone());
+                let span = outer.span;
+                let both = ExprKind::Binary(Binary::And, Box::new(outer), Box::new(inner));
+                let both = Value::Leaf(table.leaf(names, &Expr { kind: both, span }));
+                return Value::Select(Box::new([both, a.clone(), other]));
+            }
+            Value::Select(Box::new([condition.clone(), then, other]))
+        }
+    }
 }
 
 /// Whether a scalar is read before it is given a value.
@@ -468,8 +510,7 @@ pub fn labelled(body: &[Stmt], labels: &HashMap<Span, Sym>) -> Vec<Stmt> {
 }
 
 /// What a skeleton looks like, one loop a line.
-#[must_use]
-pub fn show(names: &Names, skeleton: &Skeleton) -> String {
+fn show(names: &Names, skeleton: &Skeleton) -> String {
     fn walk(names: &Names, skeleton: &Skeleton, loops: &[usize], depth: usize, out: &mut String) {
         for &at in loops {
             let one = &skeleton.loops[at];
@@ -478,6 +519,10 @@ pub fn show(names: &Names, skeleton: &Skeleton) -> String {
         }
     }
     let mut out = String::new();
-    walk(names, skeleton, &skeleton.outermost, 0, &mut out);
+    let outermost = skeleton.outermost.iter().filter_map(|item| match item {
+        Item::Loop(at) => Some(*at),
+        Item::Formula(_) => None,
+    });
+    walk(names, skeleton, &outermost.collect::<Vec<_>>(), 0, &mut out);
     out
 }

@@ -41,14 +41,27 @@ pub struct SkeletonLoop {
     pub trips: Trips,
     /// Loops directly in it, in their order.
     pub inner: Vec<usize>,
+    /// Loops and formulas directly in it, in their order.
+    pub items: Vec<Item>,
     /// What its own statements store, composed over locals; places that are read are left as they stand.
     pub formulas: Vec<Expr>,
+    /// What its iterations pass on.
+    accumulators: HashSet<Sym>,
+    /// Whether that is a part of what a loop around it accumulates.
+    pub partial: bool,
+}
+
+/// A part of a loop's body, by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    Loop(usize),
+    Formula(usize),
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Skeleton {
     pub loops: Vec<SkeletonLoop>,
-    pub outermost: Vec<usize>,
+    pub outermost: Vec<Item>,
     /// Labels by the places of the loops; some of them are new.
     pub labels: HashMap<Span, Sym>,
 }
@@ -70,12 +83,24 @@ impl Skeleton {
 pub fn skeleton(case: &mut Expanded, trace: &Trace, sizes: &mut Sizes) -> Skeleton {
     let body = case.hardware.clone();
     let mut names = std::mem::take(&mut case.names);
-    let mut reader = Reader { case, names: &mut names, trace, sizes, skeleton: Skeleton::default() };
+    let mut accumulators = HashSet::new();
+    accumulate(&body, trace, &mut accumulators);
+    let mut reader =
+        Reader { case, names: &mut names, trace, accumulators, sizes, skeleton: Skeleton::default() };
     let mut found = Found::default();
     reader.body(&body, &mut Values::default(), &mut found);
     let mut skeleton = reader.skeleton;
-    skeleton.outermost = found.loops;
+    skeleton.outermost = found.items;
     case.names = names;
+    for at in 0..skeleton.loops.len() {
+        let around: HashSet<Sym> = (0..skeleton.loops.len())
+            .filter(|outer| skeleton.below(*outer).contains(&at))
+            .flat_map(|outer| skeleton.loops[outer].accumulators.iter().copied())
+            .collect();
+        let own = &skeleton.loops[at].accumulators;
+        let partial = !own.is_empty() && !around.is_empty() && own.is_disjoint(&around);
+        skeleton.loops[at].partial = partial;
+    }
     skeleton
 }
 
@@ -84,14 +109,23 @@ type Values = HashMap<Sym, Expr>;
 
 #[derive(Default)]
 struct Found {
-    loops: Vec<usize>,
+    items: Vec<Item>,
     formulas: Vec<Expr>,
+}
+
+impl Found {
+    fn formula(&mut self, formula: Expr) {
+        self.items.push(Item::Formula(self.formulas.len()));
+        self.formulas.push(formula);
+    }
 }
 
 struct Reader<'a> {
     case: &'a Expanded,
     names: &'a mut Names,
     trace: &'a Trace,
+    /// What loops that count pass on.
+    accumulators: HashSet<Sym>,
     sizes: &'a mut Sizes,
     skeleton: Skeleton,
 }
@@ -109,9 +143,9 @@ impl Reader<'_> {
                     if indices.is_empty() && values.contains_key(name) {
                         values.insert(*name, value);
                     } else if computes(&value)
-                        || (is_constant(&value) && self.trace.accumulators.contains(name))
+                        || (is_constant(&value) && self.accumulators.contains(name))
                     {
-                        found.formulas.push(value);
+                        found.formula(value);
                     }
                 }
                 StmtKind::If(condition, then, other) => match self.taken(condition) {
@@ -146,11 +180,15 @@ impl Reader<'_> {
         values.retain(|name, _| !changed.contains(name));
         let mut own = Found::default();
         self.body(&inner.body, &mut values.clone(), &mut own);
-        let counts = inner.label.is_some() || !inner.whereby.is_empty() || indexes(inner);
-        let computes = !own.loops.is_empty() || !own.formulas.is_empty();
+        let counts = counts(inner);
+        let computes = !own.items.is_empty();
         if !(counts && computes && inner.lo.kind == ExprKind::Int(0)) {
-            found.loops.extend(own.loops);
-            found.formulas.extend(own.formulas);
+            for item in own.items {
+                match item {
+                    Item::Loop(_) => found.items.push(item),
+                    Item::Formula(at) => found.formula(own.formulas[at].clone()),
+                }
+            }
             return;
         }
         let label = self.skeleton.labels.get(&span).copied().or(inner.label).unwrap_or_else(|| {
@@ -164,14 +202,21 @@ impl Reader<'_> {
             Some(Carried::Different) => LoopClass::Unknown,
         };
         let trips = self.trips(&inner.hi);
+        let loops = own.items.iter().filter_map(|item| match item {
+            Item::Loop(at) => Some(*at),
+            Item::Formula(_) => None,
+        });
         self.skeleton.loops.push(SkeletonLoop {
             label,
             class,
             trips,
-            inner: own.loops,
+            inner: loops.collect(),
+            items: own.items,
             formulas: own.formulas,
+            accumulators: self.trace.accumulators.get(&span).cloned().unwrap_or_default(),
+            partial: false,
         });
-        found.loops.push(self.skeleton.loops.len() - 1);
+        found.items.push(Item::Loop(self.skeleton.loops.len() - 1));
     }
 
     fn trips(&mut self, hi: &Expr) -> Trips {
@@ -227,6 +272,29 @@ impl Reader<'_> {
             other => other.clone(),
         };
         Expr { kind, span: expr.span }
+    }
+}
+
+/// Whether a loop goes over something, rather than over steps of its control.
+fn counts(inner: &Loop) -> bool {
+    inner.label.is_some() || !inner.whereby.is_empty() || indexes(inner)
+}
+
+fn accumulate(body: &[Stmt], trace: &Trace, found: &mut HashSet<Sym>) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Loop(inner) => {
+                if counts(inner) {
+                    found.extend(trace.accumulators.get(&stmt.span).into_iter().flatten());
+                }
+                accumulate(&inner.body, trace, found);
+            }
+            StmtKind::If(_, then, other) => {
+                accumulate(then, trace, found);
+                accumulate(other, trace, found);
+            }
+            _ => {}
+        }
     }
 }
 

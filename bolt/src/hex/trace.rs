@@ -34,8 +34,8 @@ pub struct Trace {
     written: HashMap<(Sym, usize), u64>,
     /// Loops whose iterations depend on each other.
     pub carried: HashMap<Span, Carried>,
-    /// Buffers and locals through which they do.
-    pub accumulators: HashSet<Sym>,
+    /// Buffers and locals through which they do, by loop.
+    pub accumulators: HashMap<Span, HashSet<Sym>>,
     /// Branches that were taken, by their condition.
     pub branches: HashSet<(Span, bool)>,
     /// Arguments of an application; None where one of them was not always the same.
@@ -97,7 +97,7 @@ impl Trace {
         for frame in self.frames.iter_mut().filter(|frame| !frame.parallel) {
             if frame.start <= at && at < frame.iteration {
                 frame.carried.insert((name, offset));
-                self.accumulators.insert(name);
+                self.accumulators.entry(frame.loop_at).or_default().insert(name);
             }
         }
     }
