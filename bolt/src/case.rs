@@ -10,7 +10,7 @@ use crate::hex::source::{HexError, Source, Span};
 use crate::hex::syntax::{Case, Expr, ExprKind, Relation, Stmt, StmtKind, Sym, visit_expr};
 use crate::hex::{check, parse_with};
 use crate::product::{apart, weave, written};
-use crate::relate::infer;
+use crate::relate::{accumulated, infer};
 use crate::solver::Solver;
 use crate::verify::{Unsupported, generate};
 use std::collections::HashSet;
@@ -208,19 +208,30 @@ fn judge(
                 .to_owned(),
         });
     };
-    // Inputs that stay, then inputs that are overwritten: what is proved with either is proved.
-    let attempts: Vec<Vec<Relation>> =
-        if case.infer { vec![infer(case, false), infer(case, true)] } else { vec![Vec::new()] };
-    let mut beyond = None;
-    for inferred in attempts {
-        let mut case = case.clone();
-        report.inferred = inferred.iter().map(|relation| source.line(relation.span)).collect();
-        case.relations.extend(inferred);
-        beyond = prove(&case, source, solver, options, refutation.is_none(), report).err();
-        if beyond.is_none() && report.proofs.iter().all(|proof| proof.answer == Answer::Holds) {
-            break;
-        }
+    let mut candidates = if case.infer { infer(case, options.fuel) } else { Vec::new() };
+    if case.align {
+        candidates.extend(accumulated(case));
     }
+    let beyond = loop {
+        let mut case = case.clone();
+        report.inferred = candidates.iter().map(|relation| source.line(relation.span)).collect();
+        case.relations.extend(candidates.iter().cloned());
+        let beyond = prove(&case, source, solver, options, refutation.is_none(), report).err();
+        // Candidates that do not hold are left out, until those that are left hold.
+        let fails = |relation: &Relation| {
+            let line = source.line(relation.span);
+            let mut failing = report.proofs.iter().filter(|proof| proof.answer != Answer::Holds);
+            failing.any(|proof| proof.lines == [line.clone()])
+        };
+        let before = candidates.len();
+        if beyond.is_some() || refutation.is_some() {
+            break beyond;
+        }
+        candidates.retain(|relation| !fails(relation));
+        if candidates.len() == before {
+            break None;
+        }
+    };
     if let Some(refutation) = refutation {
         return refutation;
     }

@@ -6,6 +6,7 @@ pub mod align;
 pub mod case;
 pub mod discharge;
 pub mod hex;
+mod moments;
 pub mod product;
 pub mod region;
 pub mod relate;

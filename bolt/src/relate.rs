@@ -2,10 +2,11 @@
 //! a load of an output says where the output lies; the loops of the aligned program say when it is made or used up. What is
 //! inferred is claimed like anything else, so a wrong guess proves nothing.
 
-use crate::hex::expand::{Expanded, constant};
+use crate::hex::expand::{Expanded, constant, substitute};
 use crate::hex::source::Span;
 use crate::hex::syntax::*;
-use std::collections::HashMap;
+use crate::moments::Moments;
+use std::collections::{HashMap, HashSet};
 
 /// A copy of one place to another, in its loops.
 struct Movement {
@@ -15,15 +16,21 @@ struct Movement {
     span: Span,
 }
 
-/// Relations that the data movement suggests. With `used`, inputs are taken to be overwritten once they have been read.
+/// Relations that the data movement suggests. Inputs that a run overwrites are taken to be used up when they are read.
+/// `fuel` bounds the runs that guards are read off.
 #[must_use]
-pub fn infer(case: &Expanded, used: bool) -> Vec<Relation> {
+pub fn infer(case: &Expanded, fuel: u64) -> Vec<Relation> {
     let mut movements = Vec::new();
     let params: Vec<Sym> = case.symbolic.iter().map(|param| param.name).collect();
     gather(&case.hardware, &params, &mut Vec::new(), &mut movements);
     let mut maps = Vec::new();
     parallel(&case.hardware, &mut maps);
     let mut relations = Vec::new();
+    let outputs = movements.iter().filter_map(|movement| {
+        ensured(case, movement.to.0).map(|tensor| [tensor, movement.from.0])
+    });
+    let watched: HashSet<Sym> = outputs.flatten().collect();
+    let moments = Moments::of(case, &watched, &maps, fuel);
     let known = |left: Sym, right: Sym| {
         case.relations
             .iter()
@@ -45,25 +52,118 @@ pub fn infer(case: &Expanded, used: bool) -> Vec<Relation> {
             span: movement.span,
         };
         if role(movement.from.0) == Some(Role::Input) && !known(movement.to.0, movement.from.0) {
-            let position = if used { position(&case.aligned, &movement.from, false, &maps) } else { None };
-            let place_to = place(&movement.to);
-            relations.push(relation(
-                place_to,
-                place(&movement.from),
-                Vec::new(),
-                position.unwrap_or_default(),
-            ));
+            let (to, from) = (place(&movement.to), place(&movement.from));
+            let stays = moments.as_ref().is_none_or(|moments| moments.stays(&to, &from, &movement.vars));
+            let used =
+                if stays { Some(Vec::new()) } else { position(&case.aligned, &movement.from, false, &maps) };
+            if let Some(used) = used {
+                relations.push(relation(to, from, Vec::new(), used));
+            }
         }
         if let Some(tensor) = ensured(case, movement.to.0)
             && !known(movement.from.0, tensor)
         {
             let output = (tensor, movement.to.1.clone());
-            if let Some(made) = position(&case.aligned, &output, true, &maps) {
-                relations.push(relation(place(&movement.from), place(&output), made, Vec::new()));
+            let (from, to) = (place(&movement.from), place(&output));
+            let read_off = moments.as_ref().and_then(|moments| moments.made(&from, &to, &movement.vars));
+            if let Some(made) = read_off.or_else(|| position(&case.aligned, &output, true, &maps)) {
+                relations.push(relation(from, to, made, Vec::new()));
             }
         }
     }
     relations
+}
+
+/// Relations between what both programs accumulate in one aligned loop, in buffers that are no outputs.
+#[must_use]
+pub fn accumulated(case: &Expanded) -> Vec<Relation> {
+    let (mut hardware, mut ir) = (Vec::new(), Vec::new());
+    updates(&case.hardware, &mut Vec::new(), &mut hardware);
+    updates(&case.aligned, &mut Vec::new(), &mut ir);
+    let mut relations = Vec::new();
+    for own in &ir {
+        let Some(at) = own.around.last().and_then(|inner| inner.label) else { continue };
+        if case.decl(own.place.0).is_none_or(|decl| decl.role != Role::State) {
+            continue;
+        }
+        let partner = hardware.iter().find(|other| {
+            let label = other.around.iter().rev().find_map(|inner| inner.label);
+            label == Some(at) && matches!(case.decl(other.place.0).map(|decl| decl.ty), Some(Type::Elem(_)))
+        });
+        let Some(partner) = partner else { continue };
+        // The loop that goes on with it: the innermost around whose counter is in neither place.
+        let mentions = |indices: &[Expr], name: Sym| {
+            let mut found = false;
+            for index in indices {
+                visit_expr(index, &mut |part| {
+                    found |= matches!(part.kind, ExprKind::Name(other) if other == name)
+                });
+            }
+            found
+        };
+        let over = partner.around.iter().rposition(|inner| {
+            inner.kind == LoopKind::Hardware
+                && inner.label.is_some()
+                && !mentions(&partner.place.1, inner.counter)
+        });
+        let Some(over) = over else { continue };
+        let counters: HashMap<Sym, Expr> = own
+            .around
+            .iter()
+            .filter_map(|inner| {
+                let same = partner.around.iter().find(|other| inner.label.is_some() && other.label == inner.label)?;
+                Some((inner.counter, Expr { kind: ExprKind::Name(same.counter), span: own.span }))
+            })
+            .collect();
+        let vars = partner.around[over + 1..]
+            .iter()
+            .map(|inner| (inner.counter, inner.lo.clone(), inner.hi.clone()))
+            .collect();
+        let access = |name, indices: Vec<Expr>| Expr { kind: ExprKind::Access(name, indices), span: partner.span };
+        let indices = own.place.1.iter().map(|index| substitute(index, &counters)).collect();
+        relations.push(Relation {
+            left: access(partner.place.0, partner.place.1.clone()),
+            right: access(own.place.0, indices),
+            vars,
+            made: Vec::new(),
+            used: Vec::new(),
+            at: partner.around[over].label.into_iter().collect(),
+            span: partner.span,
+        });
+    }
+    relations
+}
+
+/// A write to a place that its value is read from.
+struct Update {
+    place: (Sym, Vec<Expr>),
+    around: Vec<Loop>,
+    span: Span,
+}
+
+fn updates(body: &[Stmt], around: &mut Vec<Loop>, found: &mut Vec<Update>) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Loop(inner) => {
+                around.push(Loop { body: Vec::new(), ..(**inner).clone() });
+                updates(&inner.body, around, found);
+                around.pop();
+            }
+            StmtKind::If(_, then, other) => {
+                updates(then, around, found);
+                updates(other, around, found);
+            }
+            StmtKind::Assign(name, indices, value) if !indices.is_empty() => {
+                let mut reads = false;
+                visit_expr(value, &mut |part| reads |= root(part) == Some(*name));
+                if reads {
+                    let place = (*name, indices.clone());
+                    found.push(Update { place, around: around.clone(), span: stmt.span });
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn root(expr: &Expr) -> Option<Sym> {

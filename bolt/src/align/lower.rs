@@ -28,6 +28,7 @@ pub(super) fn lower(case: &Expanded, names: &mut Names, table: &mut Table, trees
         decls: Vec::new(),
         counters: Vec::new(),
         values: HashMap::new(),
+        guards: Vec::new(),
     };
     lowerer.allocate(trees);
     let body = lowerer.body(trees);
@@ -61,6 +62,8 @@ struct Lowerer<'a> {
     counters: Vec<Sym>,
     /// Counters of the program as it was, by those of the loops around the place.
     values: HashMap<Sym, Expr>,
+    /// Guards of the loops around the place that are not tested yet.
+    guards: Vec<Expr>,
 }
 
 fn make(kind: ExprKind, span: Span) -> Expr {
@@ -268,15 +271,20 @@ impl Lowerer<'_> {
         };
         let before = self.values.clone();
         self.counters.push(head.counter);
-        let mut guards: Vec<Expr> = Vec::new();
         while let Some((counter, value)) = self.known() {
             let value = self.normal(&value);
             if let Some(guard) = self.guard(counter, &value) {
-                guards.push(guard);
+                self.guards.push(guard);
             }
             self.values.insert(counter, value);
         }
+        // Loops that have nothing but a loop in them are left to run.
+        let nested = matches!(body, [Tree::Loop { .. }]);
+        let guards = if nested { Vec::new() } else { std::mem::take(&mut self.guards) };
         let mut stmts = self.body(body);
+        if nested {
+            self.guards.clear();
+        }
         if let Some(guard) = guards.into_iter().filter(|_| !stmts.is_empty()).reduce(|a, b| binary(Binary::And, a, b)) {
             stmts = vec![Stmt { kind: StmtKind::If(guard, stmts, Vec::new()), span }];
         }

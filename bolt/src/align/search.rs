@@ -14,6 +14,7 @@ use crate::hex::expand::{Expanded, expand_open, substitute};
 use crate::hex::run::{run, run_traced};
 use crate::hex::source::Span;
 use crate::hex::syntax::*;
+use crate::hex::trace::Trace;
 use egg::{Id, Language, RecExpr};
 use std::collections::{HashMap, HashSet};
 
@@ -204,7 +205,7 @@ fn attempt(mut open: Expanded, expanded: &mut Expanded) -> Option<Alignment> {
     if !written || outputs.any(|name| outcome.buffers.contains_key(&name) && empty(&name)) {
         return None;
     }
-    let (_, trace) = run_traced(&open, &open.hardware, &domain, FUEL).ok()?;
+    let (_, trace) = run_traced(&open, &open.hardware, &domain, FUEL, Trace::default()).ok()?;
     // New names are new in both.
     for index in open.names.len()..expanded.names.len() {
         let text = expanded.names.text(Sym(u32::try_from(index).ok()?)).to_owned();

@@ -61,11 +61,12 @@ pub fn run_traced(
     body: &[Stmt],
     domain: &Domain,
     fuel: u64,
+    notes: Trace,
 ) -> Result<(Outcome, Trace), Fault> {
     let mut names = HashSet::new();
     touched(body, &mut names);
     let mut machine = Machine::new(case, domain, fuel, &names);
-    machine.trace = Some(RefCell::new(Trace::default()));
+    machine.trace = Some(RefCell::new(notes));
     machine.body(body)?;
     let trace = machine.trace.take().unwrap_or_default().into_inner();
     Ok((machine.into_outcome(), trace))
@@ -214,13 +215,22 @@ impl<'a> Machine<'a> {
             StmtKind::Call(..) => return Err(Fault { kind: FaultKind::NotExpanded, span: stmt.span }),
             StmtKind::Loop(inner) => {
                 let outer = self.locals[inner.counter.0 as usize];
-                self.note(|trace| trace.enter(stmt.span, inner.kind == LoopKind::Parallel));
+                self.note(|trace| trace.enter(stmt.span, inner.label, inner.kind == LoopKind::Parallel));
                 self.run_loop(inner, stmt.span)?;
                 self.note(Trace::leave);
                 self.locals[inner.counter.0 as usize] = outer;
             }
         }
         Ok(())
+    }
+
+    /// Which place an access is to.
+    #[must_use]
+    pub fn place(&self, access: &Expr) -> Option<(Sym, usize)> {
+        match &access.kind {
+            ExprKind::Access(name, indices) => Some((*name, self.offset(*name, indices, access.span).ok()?)),
+            _ => None,
+        }
     }
 
     fn note(&self, what: impl FnOnce(&mut Trace)) {

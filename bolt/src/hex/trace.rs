@@ -14,9 +14,13 @@ pub enum Carried {
     Different,
 }
 
+/// Iterations of labelled loops, outermost first.
+pub type Moment = Vec<(Sym, i64)>;
+
 #[derive(Debug)]
 struct Frame {
     loop_at: Span,
+    label: Option<Sym>,
     parallel: bool,
     start: u64,
     iteration: u64,
@@ -40,13 +44,24 @@ pub struct Trace {
     pub branches: HashSet<(Span, bool)>,
     /// Arguments of an application; None where one of them was not always the same.
     pub arguments: HashMap<Span, Vec<Option<i64>>>,
+    /// Buffers of which the moments of writes are wanted; nothing else is noted then.
+    watched: Option<HashSet<Sym>>,
+    /// When a place was written first, and when last.
+    pub moments: HashMap<(Sym, usize), (Moment, Moment)>,
 }
 
 impl Trace {
-    pub(super) fn enter(&mut self, loop_at: Span, parallel: bool) {
+    /// Notes that only say when places of some buffers are written.
+    #[must_use]
+    pub fn of_writes(watched: HashSet<Sym>) -> Trace {
+        Trace { watched: Some(watched), ..Trace::default() }
+    }
+
+    pub(super) fn enter(&mut self, loop_at: Span, label: Option<Sym>, parallel: bool) {
         self.time += 1;
         self.frames.push(Frame {
             loop_at,
+            label,
             parallel,
             start: self.time,
             iteration: self.time,
@@ -89,7 +104,22 @@ impl Trace {
 
     pub(super) fn write(&mut self, name: Sym, offset: usize) {
         self.time += 1;
-        self.written.insert((name, offset), self.time);
+        let Some(watched) = &self.watched else {
+            self.written.insert((name, offset), self.time);
+            return;
+        };
+        if watched.contains(&name) {
+            let serial = self.frames.iter().filter(|frame| !frame.parallel);
+            let moment: Moment = serial
+                .filter_map(|frame| Some((frame.label?, i64::try_from(frame.iterations).unwrap_or(0) - 1)))
+                .collect();
+            match self.moments.get_mut(&(name, offset)) {
+                Some((_, last)) => *last = moment,
+                None => {
+                    self.moments.insert((name, offset), (moment.clone(), moment));
+                }
+            }
+        }
     }
 
     pub(super) fn read(&mut self, name: Sym, offset: usize) {
@@ -103,10 +133,16 @@ impl Trace {
     }
 
     pub(super) fn branch(&mut self, condition: Span, holds: bool) {
+        if self.watched.is_some() {
+            return;
+        }
         self.branches.insert((condition, holds));
     }
 
     pub(super) fn apply(&mut self, at: Span, values: &[i64]) {
+        if self.watched.is_some() {
+            return;
+        }
         match self.arguments.get_mut(&at) {
             Some(known) => {
                 for (known, value) in known.iter_mut().zip(values) {
