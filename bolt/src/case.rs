@@ -10,7 +10,7 @@ use crate::hex::source::{HexError, Source, Span};
 use crate::hex::syntax::{Case, Expr, ExprKind, Relation, Stmt, StmtKind, Sym, visit_expr};
 use crate::hex::{check, parse_with};
 use crate::product::{apart, weave, written};
-use crate::relate::{accumulated, infer};
+use crate::relate::{accumulated, infer, storing};
 use crate::solver::Solver;
 use crate::verify::{Unsupported, generate};
 use std::collections::HashSet;
@@ -28,12 +28,20 @@ pub struct Options {
     /// Statements that a run may take.
     pub fuel: u64,
     pub threads: usize,
+    /// An inferred relation to leave out, to see whether it is needed.
+    pub leave_out: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Options { limit: Duration::from_secs(20), settings: Vec::new(), fuel: 200_000_000, threads }
+        Options {
+            limit: Duration::from_secs(20),
+            settings: Vec::new(),
+            fuel: 200_000_000,
+            threads,
+            leave_out: None,
+        }
     }
 }
 
@@ -56,6 +64,8 @@ pub struct Counterexample {
     pub what: String,
     /// The lines of both programs that made it.
     pub lines: Vec<String>,
+    /// Whether the hardware fails, rather than ends with something else.
+    pub fails: bool,
 }
 
 /// The verdict on a case with what it rests on.
@@ -201,49 +211,35 @@ fn judge(
     if let Err(reason) = check_rewriting(case, &case.aligned, source, options.fuel) {
         return Judgement::Unknown { reason };
     }
-    let refutation = refute(case, source, options);
+    // A proof needs no run of the hardware; a fault shows in a run sooner than in a proof that is tried in every way.
+    let mut beyond = None;
+    if let Some(solver) = solver {
+        beyond = first_try(case, source, solver, options, report);
+        if beyond.is_none() && is_proved(report) {
+            return Judgement::Proved;
+        }
+    }
+    if let Some(refutation) = refute(case, source, options) {
+        return refutation;
+    }
     let Some(solver) = solver else {
-        return refutation.unwrap_or_else(|| Judgement::Unknown {
+        return Judgement::Unknown {
             reason: "there is no solver; install Z3 with `pip install z3-solver`, or set ACT_Z3_LIB"
                 .to_owned(),
-        });
-    };
-    let mut candidates = if case.infer { infer(case, options.fuel) } else { Vec::new() };
-    if case.align {
-        candidates.extend(accumulated(case));
-    }
-    let beyond = loop {
-        let mut case = case.clone();
-        report.inferred = candidates.iter().map(|relation| source.line(relation.span)).collect();
-        case.relations.extend(candidates.iter().cloned());
-        let beyond = prove(&case, source, solver, options, refutation.is_none(), report).err();
-        // Candidates that do not hold are left out, until those that are left hold.
-        let fails = |relation: &Relation| {
-            let line = source.line(relation.span);
-            let mut failing = report.proofs.iter().filter(|proof| proof.answer != Answer::Holds);
-            failing.any(|proof| proof.lines == [line.clone()])
         };
-        let before = candidates.len();
-        if beyond.is_some() || refutation.is_some() {
-            break beyond;
-        }
-        candidates.retain(|relation| !fails(relation));
-        if candidates.len() == before {
-            break None;
-        }
     };
-    if let Some(refutation) = refutation {
-        return refutation;
+    for &ordered in ways(case) {
+        beyond = try_to_prove(case, ordered, source, solver, options, true, report);
+        if beyond.is_none() && is_proved(report) {
+            return Judgement::Proved;
+        }
     }
     if let Some(Unsupported { span, reason }) = beyond {
         return Judgement::Unknown { reason: format!("{reason} ({})", source.line(span)) };
     }
     let failed: Vec<&Proof> = report.proofs.iter().filter(|proof| proof.answer != Answer::Holds).collect();
     match failed.first() {
-        None if report.proofs.is_empty() => {
-            Judgement::Unknown { reason: "there was nothing to prove".to_owned() }
-        }
-        None => Judgement::Proved,
+        None => Judgement::Unknown { reason: "there was nothing to prove".to_owned() },
         Some(first) => {
             let kind = match &first.answer {
                 Answer::Fails { .. } => "not inductive: a condition fails in a state that no run shows",
@@ -253,6 +249,69 @@ fn judge(
             let more = failed.len() - 1;
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             Judgement::Unknown { reason: format!("{kind}: {}{more}", first.name) }
+        }
+    }
+}
+
+fn is_proved(report: &Report) -> bool {
+    !report.proofs.is_empty() && report.proofs.iter().all(|proof| proof.answer == Answer::Holds)
+}
+
+/// Whether loops that store inputs get claims: where sizes are not known, addresses can often not be read backwards.
+fn ways(case: &Expanded) -> &'static [bool] {
+    if case.infer && !case.symbolic.is_empty() { &[true, false] } else { &[false] }
+}
+
+fn first_try(
+    case: &Expanded,
+    source: &Source,
+    solver: &Solver,
+    options: &Options,
+    report: &mut Report,
+) -> Option<Unsupported> {
+    try_to_prove(case, ways(case)[0], source, solver, options, false, report)
+}
+
+/// Tries with what can be inferred, leaving out what does not hold until the rest does. What is beyond conditions, if any is.
+fn try_to_prove(
+    case: &Expanded,
+    ordered: bool,
+    source: &Source,
+    solver: &Solver,
+    options: &Options,
+    thorough: bool,
+    report: &mut Report,
+) -> Option<Unsupported> {
+    let mut case = case.clone();
+    if ordered {
+        let labels = storing(&mut case);
+        case.hardware = labelled(&case.hardware, &labels);
+    }
+    let mut candidates = if case.infer { infer(&case, ordered, options.fuel) } else { Vec::new() };
+    if case.align {
+        candidates.extend(accumulated(&case));
+    }
+    if let Some(index) = options.leave_out.filter(|index| *index < candidates.len()) {
+        candidates.remove(index);
+    }
+    loop {
+        let mut case = case.clone();
+        report.inferred = candidates.iter().map(|relation| source.line(relation.span)).collect();
+        case.relations.extend(candidates.iter().cloned());
+        let beyond = prove(&case, source, solver, options, thorough, report).err();
+        if beyond.is_some() || !thorough {
+            return beyond;
+        }
+        let fails = |relation: &Relation| {
+            let line = source.line(relation.span);
+            let mut failing =
+                report.proofs.iter().filter(|proof| matches!(proof.answer, Answer::Fails { .. }));
+            failing.any(|proof| proof.lines == [line.clone()])
+        };
+        let before = candidates.len();
+        candidates.retain(|relation| !fails(relation));
+        if candidates.len() == before {
+            return None;
         }
     }
 }
@@ -278,24 +337,37 @@ fn prove(
 }
 
 /// Runs both programs from the same random first states and compares what the case asks for: first on hashes, where every
-/// difference of terms shows; one that shows there must show on concrete data as well, where functions are defined.
+/// difference of terms shows. One that shows there counts only if it shows without the choice of functions as well: against
+/// the tensor program as it was, in the ideal arithmetic that functions stand for, or on concrete data.
 fn refute(case: &Expanded, source: &Source, options: &Options) -> Option<Judgement> {
-    let hashed = compare(case, source, options, Reading::Hashed)?;
-    let applied: Vec<_> = case.applied().iter().map(|function| function.name).collect();
-    if !matches!(hashed, Judgement::Refuted(_)) || !Domain::new(case, Reading::Concrete, 1).defines(&applied)
-    {
+    let hashed = compare(case, &case.aligned, source, options, Reading::Hashed)?;
+    let Judgement::Refuted(example) = &hashed else { return Some(hashed) };
+    if example.fails {
         return Some(hashed);
     }
-    compare(case, source, options, Reading::Concrete).or_else(|| {
-        let reason =
-            "the programs differ only where functions are uninterpreted; on concrete data they agree";
-        Some(Judgement::Unknown { reason: reason.to_owned() })
-    })
+    let applied: Vec<_> = case.applied().iter().map(|function| function.name).collect();
+    if Domain::new(case, Reading::Concrete, 1).defines(&applied)
+        && let Some(concrete) = compare(case, &case.aligned, source, options, Reading::Concrete)
+    {
+        return Some(concrete);
+    }
+    let ideal = compare(case, &case.ir, source, options, Reading::Ideal);
+    if matches!(ideal, Some(Judgement::Refuted(_))) {
+        return Some(hashed);
+    }
+    let reason = "the programs differ only where functions are uninterpreted; in ideal arithmetic they agree";
+    Some(Judgement::Unknown { reason: reason.to_owned() })
 }
 
-fn compare(case: &Expanded, source: &Source, options: &Options, reading: Reading) -> Option<Judgement> {
+fn compare(
+    case: &Expanded,
+    program: &[Stmt],
+    source: &Source,
+    options: &Options,
+    reading: Reading,
+) -> Option<Judgement> {
     let domain = Domain::new(case, reading, 1);
-    let ir = match run(case, &case.aligned, &domain, options.fuel) {
+    let ir = match run(case, program, &domain, options.fuel) {
         Ok(outcome) => outcome,
         Err(fault) => {
             let reason = format!("the tensor program fails: {} ({})", fault.kind, source.line(fault.span));
@@ -306,14 +378,15 @@ fn compare(case: &Expanded, source: &Source, options: &Options, reading: Reading
     let fuel = options.fuel.min(ir.steps.saturating_mul(100).saturating_add(1_000_000));
     let hardware = match run(case, &case.hardware, &domain, fuel) {
         Ok(outcome) => outcome,
-        Err(fault) => return Some(refuted(fault.kind.to_string(), &[fault.span], source)),
+        Err(fault) => return Some(refuted(fault.kind.to_string(), &[fault.span], source, true)),
     };
     let (what, spans) = difference(case, &hardware, &ir, &domain, options.fuel)?;
-    Some(refuted(what, &spans, source))
+    Some(refuted(what, &spans, source, false))
 }
 
-fn refuted(what: String, spans: &[Span], source: &Source) -> Judgement {
-    Judgement::Refuted(Counterexample { what, lines: spans.iter().map(|span| source.line(*span)).collect() })
+fn refuted(what: String, spans: &[Span], source: &Source, fails: bool) -> Judgement {
+    let lines = spans.iter().map(|span| source.line(*span)).collect();
+    Judgement::Refuted(Counterexample { what, lines, fails })
 }
 
 /// The first place where an `ensure` does not hold.

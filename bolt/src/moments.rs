@@ -27,9 +27,14 @@ pub(crate) struct Moments<'a> {
 impl<'a> Moments<'a> {
     /// Runs both programs and notes the writes to some buffers. `maps` are labels of loops that count as one moment.
     #[must_use]
-    pub(crate) fn of(case: &'a Expanded, buffers: &HashSet<Sym>, maps: &[Sym], fuel: u64) -> Option<Moments<'a>> {
+    pub(crate) fn of(
+        case: &'a Expanded,
+        buffers: &HashSet<Sym>,
+        maps: &[Sym],
+        fuel: u64,
+    ) -> Option<Moments<'a>> {
         let domain = Domain::new(case, Reading::Hashed, 1);
-        let noted = |body: &[Stmt]| {
+        let noted = |body: &[Stmt], fuel: u64| {
             let notes = Trace::of_writes(buffers.clone());
             let (end, notes) = run_traced(case, body, &domain, fuel, notes).ok()?;
             let mut moments = notes.moments;
@@ -39,7 +44,10 @@ impl<'a> Moments<'a> {
             }
             Some((end, moments))
         };
-        let ((end, hardware), (_, ir)) = (noted(&case.hardware)?, noted(&case.aligned)?);
+        let of_ir = noted(&case.aligned, fuel)?;
+        // Hardware moves data besides computing, but not for ever.
+        let fuel = fuel.min(of_ir.0.steps.saturating_mul(100).saturating_add(1_000_000));
+        let ((end, hardware), (_, ir)) = (noted(&case.hardware, fuel)?, of_ir);
         let mut sizes = Vec::new();
         trips(&case.hardware, &mut sizes);
         Some(Moments { case, domain, hardware, ir, end, sizes })
@@ -179,7 +187,8 @@ fn component(vars: &[(Sym, Expr, Expr)], sizes: &[(Expr, i64)], points: &[(&[i64
     }
     for (index, (name, _, _)) in vars.iter().enumerate() {
         let var = Expr { kind: ExprKind::Name(*name), span };
-        let all = |of: &dyn Fn(i64) -> i64| points.iter().all(|(values, wanted)| of(values[index]) == *wanted);
+        let all =
+            |of: &dyn Fn(i64) -> i64| points.iter().all(|(values, wanted)| of(values[index]) == *wanted);
         let shift = value - first[index];
         if all(&|at| at + shift) {
             return Some(match shift {

@@ -13,22 +13,25 @@ struct Movement {
     to: (Sym, Vec<Expr>),
     from: (Sym, Vec<Expr>),
     vars: Vec<(Sym, Expr, Expr)>,
+    /// The loops around it that run in order: counter and label.
+    order: Vec<(Sym, Option<Sym>)>,
     span: Span,
 }
 
 /// Relations that the data movement suggests. Inputs that a run overwrites are taken to be used up when they are read.
-/// `fuel` bounds the runs that guards are read off.
+/// `fuel` bounds the runs that guards are read off. With `ordered`, inputs are related as far as loops with labels have
+/// stored them: where sizes are not known, addresses cannot be read backwards, and the loops need a claim.
 #[must_use]
-pub fn infer(case: &Expanded, fuel: u64) -> Vec<Relation> {
+pub fn infer(case: &Expanded, ordered: bool, fuel: u64) -> Vec<Relation> {
     let mut movements = Vec::new();
     let params: Vec<Sym> = case.symbolic.iter().map(|param| param.name).collect();
-    gather(&case.hardware, &params, &mut Vec::new(), &mut movements);
+    gather(&case.hardware, &params, &mut Vec::new(), &mut Vec::new(), &mut movements);
     let mut maps = Vec::new();
     parallel(&case.hardware, &mut maps);
     let mut relations = Vec::new();
-    let outputs = movements.iter().filter_map(|movement| {
-        ensured(case, movement.to.0).map(|tensor| [tensor, movement.from.0])
-    });
+    let outputs = movements
+        .iter()
+        .filter_map(|movement| ensured(case, movement.to.0).map(|tensor| [tensor, movement.from.0]));
     let watched: HashSet<Sym> = outputs.flatten().collect();
     let moments = Moments::of(case, &watched, &maps, fuel);
     let known = |left: Sym, right: Sym| {
@@ -56,8 +59,16 @@ pub fn infer(case: &Expanded, fuel: u64) -> Vec<Relation> {
             let stays = moments.as_ref().is_none_or(|moments| moments.stays(&to, &from, &movement.vars));
             let used =
                 if stays { Some(Vec::new()) } else { position(&case.aligned, &movement.from, false, &maps) };
+            let stored: Position = movement
+                .order
+                .iter()
+                .filter_map(|(counter, label)| {
+                    Some((Expr { kind: ExprKind::Name(*counter), span: movement.span }, (*label)?))
+                })
+                .collect();
+            let made = if ordered { stored } else { Vec::new() };
             if let Some(used) = used {
-                relations.push(relation(to, from, Vec::new(), used));
+                relations.push(relation(to, from, made, used));
             }
         }
         if let Some(tensor) = ensured(case, movement.to.0)
@@ -72,6 +83,38 @@ pub fn infer(case: &Expanded, fuel: u64) -> Vec<Relation> {
         }
     }
     relations
+}
+
+/// Labels for the loops in which the driver stores inputs, where they have none.
+#[must_use]
+pub fn storing(case: &mut Expanded) -> HashMap<Span, Sym> {
+    fn walk(body: &[Stmt], inputs: &HashSet<Sym>, found: &mut Vec<(Span, Sym)>) -> bool {
+        let mut any = false;
+        for stmt in body {
+            match &stmt.kind {
+                StmtKind::Loop(inner) => {
+                    let stores = walk(&inner.body, inputs, found);
+                    if stores && inner.label.is_none() && inner.kind != LoopKind::Parallel {
+                        found.push((stmt.span, inner.counter));
+                    }
+                    any |= stores;
+                }
+                StmtKind::Assign(_, _, Expr { kind: ExprKind::Access(from, _), .. }) => {
+                    any |= inputs.contains(from);
+                }
+                _ => {}
+            }
+        }
+        any
+    }
+    let inputs = case.decls.iter().filter(|decl| decl.role == Role::Input).map(|decl| decl.name).collect();
+    let mut found = Vec::new();
+    walk(&case.hardware, &inputs, &mut found);
+    let name = |(number, (span, counter)): (usize, (Span, Sym))| {
+        let text = format!("{}.store.{number}", case.names.text(counter));
+        (span, case.names.intern(&text))
+    };
+    found.into_iter().enumerate().map(name).collect()
 }
 
 /// Relations between what both programs accumulate in one aligned loop, in buffers that are no outputs.
@@ -96,7 +139,7 @@ pub fn accumulated(case: &Expanded) -> Vec<Relation> {
             let mut found = false;
             for index in indices {
                 visit_expr(index, &mut |part| {
-                    found |= matches!(part.kind, ExprKind::Name(other) if other == name)
+                    found |= matches!(part.kind, ExprKind::Name(other) if other == name);
                 });
             }
             found
@@ -111,7 +154,10 @@ pub fn accumulated(case: &Expanded) -> Vec<Relation> {
             .around
             .iter()
             .filter_map(|inner| {
-                let same = partner.around.iter().find(|other| inner.label.is_some() && other.label == inner.label)?;
+                let same = partner
+                    .around
+                    .iter()
+                    .find(|other| inner.label.is_some() && other.label == inner.label)?;
                 Some((inner.counter, Expr { kind: ExprKind::Name(same.counter), span: own.span }))
             })
             .collect();
@@ -119,7 +165,8 @@ pub fn accumulated(case: &Expanded) -> Vec<Relation> {
             .iter()
             .map(|inner| (inner.counter, inner.lo.clone(), inner.hi.clone()))
             .collect();
-        let access = |name, indices: Vec<Expr>| Expr { kind: ExprKind::Access(name, indices), span: partner.span };
+        let access =
+            |name, indices: Vec<Expr>| Expr { kind: ExprKind::Access(name, indices), span: partner.span };
         let indices = own.place.1.iter().map(|index| substitute(index, &counters)).collect();
         relations.push(Relation {
             left: access(partner.place.0, partner.place.1.clone()),
@@ -186,12 +233,23 @@ fn ensured(case: &Expanded, output: Sym) -> Option<Sym> {
 }
 
 /// Copies whose indices are made of counters alone.
-fn gather(body: &[Stmt], params: &[Sym], around: &mut Vec<(Sym, Expr, Expr)>, found: &mut Vec<Movement>) {
+fn gather(
+    body: &[Stmt],
+    params: &[Sym],
+    around: &mut Vec<(Sym, Expr, Expr)>,
+    order: &mut Vec<(Sym, Option<Sym>)>,
+    found: &mut Vec<Movement>,
+) {
     for stmt in body {
         match &stmt.kind {
             StmtKind::Loop(inner) => {
                 around.push((inner.counter, inner.lo.clone(), inner.hi.clone()));
-                gather(&inner.body, params, around, found);
+                let serial = inner.kind != LoopKind::Parallel;
+                if serial {
+                    order.push((inner.counter, inner.label));
+                }
+                gather(&inner.body, params, around, order, found);
+                order.truncate(order.len() - usize::from(serial));
                 around.pop();
             }
             StmtKind::Assign(name, indices, Expr { kind: ExprKind::Access(from, from_indices), .. }) => {
@@ -212,6 +270,7 @@ fn gather(body: &[Stmt], params: &[Sym], around: &mut Vec<(Sym, Expr, Expr)>, fo
                         to: (*name, indices.clone()),
                         from: (*from, from_indices.clone()),
                         vars: around.clone(),
+                        order: order.clone(),
                         span: stmt.span,
                     });
                 }

@@ -277,15 +277,32 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
     let solver = solver();
     for name in CASES {
         let (case, source) = load(name, &[]);
+        let settings: Vec<(String, i64)> =
+            small(name).iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let options = act_bolt::Options { settings, ..act_bolt::Options::default() };
+        let judge = |case: &act_bolt::hex::Case| verify(case, &source, Some(&solver), &options).unwrap();
         for dropped in 0..case.relations.len() {
             let mut case = case.clone();
             case.relations.remove(dropped);
-            let settings = small(name).iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            let options = act_bolt::Options { settings, ..act_bolt::Options::default() };
+            let report = judge(&case);
+            assert!(
+                matches!(report.judgement, Judgement::Unknown { .. }),
+                "{name} without relation {dropped}: {report}"
+            );
+        }
+        if !case.infer {
+            continue;
+        }
+        // Those that are inferred, one after the other.
+        let all = judge(&case);
+        assert_eq!(all.judgement, Judgement::Proved, "{all}");
+        for dropped in 0..all.inferred.len() {
+            let options = act_bolt::Options { leave_out: Some(dropped), ..options.clone() };
             let report = verify(&case, &source, Some(&solver), &options).unwrap();
             assert!(
                 matches!(report.judgement, Judgement::Unknown { .. }),
-                "without relation {dropped}: {report}"
+                "{name} without {}: {report}",
+                all.inferred[dropped]
             );
         }
     }
@@ -319,66 +336,61 @@ fn a_wrong_alignment_proves_nothing() {
     let solver = solver();
     // Hardware and aligned program both leave out the bias; the tensor program adds it.
     let edits = [
-        ("linear.hex", "pe_sizing(p, 1, 1, NO)", "pe_sizing(p, 0, 1, NO)"),
-        (
-            "linear.hex",
-            "GetBias(RShift(S[l], ADP_W, ADP_I), B[(p * NO + o) * L + l], ADP_B)",
-            "RShift(S[l], ADP_W, ADP_I)",
-        ),
+        ("convolution.hex", "F, BIAS_ON, RELU_ON, ACCUM)", "F, 0, RELU_ON, ACCUM)"),
+        ("convolution_aligned.hex", "if BIAS_ON == 1 { y := AddBias(y, B[0]) }", ""),
     ];
-    let report = judge("linear_256.hex", &edits, SMALL_LINEAR, Some(&solver));
+    let report = judge("c2d_any.hex", &edits, &[], Some(&solver));
     let Judgement::Unknown { reason } = &report.judgement else { panic!("{report}") };
     assert!(reason.contains("ideal arithmetic"), "{reason}");
 }
 
 #[test]
-fn pooling_is_aligned_by_the_search() {
-    for (case, function) in
-        [("pooling_max.hex", "Max8"), ("pooling_mean.hex", "Mean8"), ("pooling_any.hex", "Max8")]
-    {
+fn tensor_programs_are_aligned_by_the_search() {
+    for (case, loops, last) in [
+        ("pooling_max.hex", 3, "Max8("),
+        ("pooling_mean.hex", 3, "Mean8("),
+        ("pooling_any.hex", 3, "Max8("),
+        ("c2d.hex", 8, "Psum2Act("),
+        ("c2d_plus.hex", 8, "Psum2Act("),
+        ("linear_256.hex", 10, "Fix2Adp("),
+        ("linear_any.hex", 10, "Fix2Adp("),
+    ] {
         let report = judge(case, &[], &[], None);
-        let [t, split, n, numeric] = &report.steps[..] else { panic!("{:?}", report.steps) };
-        assert_eq!(t, "align t with @H1");
-        assert_eq!(split, "split n, its outer part being @H2");
-        assert_eq!(n, "align n.inner with @H3");
-        assert!(numeric.starts_with(function), "{numeric}");
+        assert_eq!(report.aligned, Some((loops, loops)), "{case}: {report}");
+        assert!(report.steps.iter().any(|step| step.starts_with(last)), "{case}: {report}");
     }
-    // Without a function that stands for what the program computes there is no alignment, and nothing is proved.
+    // An activation is an eleventh loop.
+    let report = judge("linear_256.hex", &[], &[("RELU_ON", 1)], None);
+    assert_eq!(report.aligned, Some((11, 11)), "{report}");
+}
+
+#[test]
+fn loops_that_nothing_is_brought_to_stay_as_they_are() {
+    // Without a function that stands for what the program computes there is no alignment of values, and nothing is proved.
     let edit = ("flexasr.hex", "reads max(a, b)", "reads min(a, b)");
     let report = judge("pooling_max.hex", &[edit], &[], Some(&solver()));
-    assert_eq!(report.steps.len(), 3, "{report}");
+    assert_eq!(report.steps.len(), 1, "{report}");
+    assert!(!matches!(report.judgement, Judgement::Proved), "{report}");
+    // A loop of the hardware that takes another share of the outputs has no partner; the others have.
+    let edits = [(
+        "linear.hex",
+        "call gb_control_start(T, NI, NO, 2 + RELU_ON)",
+        "call gb_control_start(T, NI, 3, 2 + RELU_ON)",
+    )];
+    let report = judge("linear_256.hex", &edits, SMALL_LINEAR, None);
+    assert!(report.aligned.is_some_and(|(aligned, of)| aligned < of && of == 10), "{report}");
     assert!(!matches!(report.judgement, Judgement::Proved), "{report}");
 }
 
 #[test]
-fn relations_are_read_off_the_data_movement() {
+fn what_is_read_off_a_wrong_movement_proves_nothing() {
     let solver = solver();
-    let inferred = |name: &str, edits: &[Edit<'_>], keep: &dyn Fn(usize) -> bool| {
-        let (mut case, source) = load(name, edits);
-        let mut index = 0;
-        case.relations.retain(|_| {
-            index += 1;
-            keep(index - 1)
-        });
-        case.infer = true;
-        let settings = small(name).iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    for (what, case, edit, settings) in FAULTS.iter().filter(|fault| fault.3.is_empty()) {
+        let (mut case, source) = load(case, &[*edit]);
+        case.relations.clear();
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let options = act_bolt::Options { settings, ..act_bolt::Options::default() };
-        verify(&case, &source, Some(&solver), &options).unwrap()
-    };
-    // Nothing is given for pooling: neither alignment nor relations.
-    for case in ["pooling_max.hex", "pooling_mean.hex"] {
-        let report = inferred(case, &[], &|_| false);
-        assert_eq!(report.judgement, Judgement::Proved, "{report}");
-        assert_eq!(report.inferred.len(), 2, "{report}");
-    }
-    // The linear layer's last two relations are about state between the movements.
-    let report = inferred("linear_256.hex", &[], &|index| index >= 3);
-    assert_eq!(report.judgement, Judgement::Proved, "{report}");
-    let report = inferred("linear_256.hex", &[], &|index| index == 3);
-    assert!(matches!(report.judgement, Judgement::Unknown { .. }), "{report}");
-    // What is read off a wrong movement proves nothing.
-    for (what, case, edit, _) in FAULTS.iter().filter(|fault| fault.3.is_empty()) {
-        let report = inferred(case, &[*edit], &|_| false);
+        let report = verify(&case, &source, Some(&solver), &options).unwrap();
         assert!(matches!(report.judgement, Judgement::Refuted(_)), "{what}: {report}");
     }
 }

@@ -55,7 +55,9 @@ pub(super) fn extract(
         for class in graph.classes() {
             for (at, node) in class.nodes.iter().enumerate() {
                 for &run in &runs {
-                    let Some((cost, choice)) = cost(graph, skeleton, partial, node, run, &best) else { continue };
+                    let Some((cost, choice)) = cost(graph, skeleton, partial, node, run, &best) else {
+                        continue;
+                    };
                     let entry = best.entry((class.id, run)).or_insert(((usize::MAX, 0, 0), at, choice));
                     if cost < entry.0 {
                         *entry = (cost, at, choice);
@@ -121,7 +123,8 @@ fn cost(
         Nest::Set(_, [inner_value]) | Nest::Store(_, [inner_value]) => {
             let items = &inner(skeleton, parent)[from..to];
             // A scalar that is only stored can be kept where it is stored.
-            let kept = matches!(node, Nest::Store(_, [inner]) if matches!(graph[*inner].nodes[..], [Nest::Var(_)]));
+            let kept =
+                matches!(node, Nest::Store(_, [inner]) if matches!(graph[*inner].nodes[..], [Nest::Var(_)]));
             let cost = match items {
                 [Item::Formula(_)] if !kept => (0, 0, 0),
                 _ => {

@@ -210,7 +210,7 @@ fn independent(body: &[Stmt], counter: Sym) -> bool {
             StmtKind::Assign(_, indices, _) => indices.iter().any(|index| {
                 let mut found = false;
                 visit_expr(index, &mut |part| {
-                    found |= matches!(part.kind, ExprKind::Name(name) if name == counter)
+                    found |= matches!(part.kind, ExprKind::Name(name) if name == counter);
                 });
                 found
             }),

@@ -43,6 +43,9 @@ enum Storage {
     Place(Expr),
 }
 
+/// Counters that one comes from, with their trips where these are plain.
+type Way = Vec<(Sym, Option<Term>)>;
+
 /// One use of a scalar: the loops around it, and whether it is given a value there.
 struct Use {
     path: Vec<(usize, Head)>,
@@ -80,9 +83,7 @@ impl Lowerer<'_> {
     fn type_of(&self, value: &Value) -> Option<Type> {
         match value {
             Value::Leaf(leaf) => match &self.table.expr(*leaf).kind {
-                ExprKind::Access(name, _) | ExprKind::Name(name) => {
-                    self.case.decl(*name).map(|decl| decl.ty)
-                }
+                ExprKind::Access(name, _) | ExprKind::Name(name) => self.case.decl(*name).map(|decl| decl.ty),
                 ExprKind::Apply(name, _) => self.case.function(*name).map(|function| function.result),
                 _ => None,
             },
@@ -128,10 +129,10 @@ impl Lowerer<'_> {
         let around: HashSet<Sym> = uses[0].path[..shared].iter().map(|(_, head)| head.counter).collect();
         let mut dims: Vec<(Sym, Term)> = Vec::new();
         for (counter, trips) in self.table.scope.get(&name).cloned().unwrap_or_default() {
-            let mut ways: Vec<Option<Vec<(Sym, Option<Term>)>>> =
+            let mut ways: Vec<Option<Way>> =
                 uses.iter().map(|one| self.counters_of(counter, &one.path)).collect();
             ways.dedup();
-            let inside = |way: &Option<Vec<(Sym, Option<Term>)>>| {
+            let inside = |way: &Option<Way>| {
                 way.as_ref().is_some_and(|way| way.iter().all(|(counter, _)| around.contains(counter)))
             };
             if ways.iter().all(inside) {
@@ -172,14 +173,12 @@ impl Lowerer<'_> {
         let (leaf, _) = own.next()?;
         let place = self.table.expr(*leaf).clone();
         let ExprKind::Access(output, indices) = &place.kind else { return None };
-        let to_it = stores.iter().filter(|(leaf, _)| {
-            matches!(&self.table.expr(*leaf).kind, ExprKind::Access(other, _) if other == output)
-        });
+        let to_it = stores.iter().filter(
+            |(leaf, _)| matches!(&self.table.expr(*leaf).kind, ExprKind::Access(other, _) if other == output),
+        );
         let scope = self.table.scope.get(&name)?;
         let named = scope.iter().all(|(counter, _)| {
-            indices
-                .iter()
-                .any(|index| matches!(index.kind, ExprKind::Name(name) if name == *counter))
+            indices.iter().any(|index| matches!(index.kind, ExprKind::Name(name) if name == *counter))
         });
         let alike = self.case.decl(*output).map(|decl| decl.ty) == self.types.get(&name).copied();
         if dims.is_empty() || own.next().is_some() || to_it.count() != 1 || !named || !alike {
@@ -191,7 +190,7 @@ impl Lowerer<'_> {
 
     /// Counters of the loops around a place that a counter of the program comes from, with their trips where these are
     /// plain. None where it has no value.
-    fn counters_of(&self, counter: Sym, path: &[(usize, Head)]) -> Option<Vec<(Sym, Option<Term>)>> {
+    fn counters_of(&self, counter: Sym, path: &[(usize, Head)]) -> Option<Way> {
         if let Some((_, head)) = path.iter().find(|(_, head)| head.counter == counter) {
             let trips = match head.trips {
                 Trips::Exact(trips) => Some(trips),
@@ -285,7 +284,9 @@ impl Lowerer<'_> {
         if nested {
             self.guards.clear();
         }
-        if let Some(guard) = guards.into_iter().filter(|_| !stmts.is_empty()).reduce(|a, b| binary(Binary::And, a, b)) {
+        if let Some(guard) =
+            guards.into_iter().filter(|_| !stmts.is_empty()).reduce(|a, b| binary(Binary::And, a, b))
+        {
             stmts = vec![Stmt { kind: StmtKind::If(guard, stmts, Vec::new()), span }];
         }
         self.counters.pop();

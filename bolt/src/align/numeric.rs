@@ -175,7 +175,8 @@ impl Writer<'_> {
         let number = matches!(ideal, Value::Number(_));
         for at in order {
             for formula in self.skeleton.loops[at].formulas.clone() {
-                let Some(ty) = self.formula_type(&formula).filter(|ty| wanted.is_none_or(|wanted| wanted == *ty))
+                let Some(ty) =
+                    self.formula_type(&formula).filter(|ty| wanted.is_none_or(|wanted| wanted == *ty))
                 else {
                     continue;
                 };
@@ -219,9 +220,7 @@ impl Writer<'_> {
     fn formula_type(&self, formula: &Expr) -> Option<Type> {
         match &formula.kind {
             ExprKind::Apply(name, _) => self.case.function(*name).map(|function| function.result),
-            ExprKind::Select(_, then, other) => {
-                self.formula_type(then).or_else(|| self.formula_type(other))
-            }
+            ExprKind::Select(_, then, other) => self.formula_type(then).or_else(|| self.formula_type(other)),
             ExprKind::Builtin(_, parts) => parts.iter().find_map(|part| self.formula_type(part)),
             ExprKind::Access(name, _) | ExprKind::Name(name) => {
                 self.case.decl(*name).map(|decl| decl.ty).filter(|ty| matches!(ty, Type::Elem(_)))
@@ -278,14 +277,13 @@ impl Writer<'_> {
                 }
                 simple(read(self.case, function.reads.as_ref()?, &values)?)
             }
-            ExprKind::Builtin(builtin, parts) => {
-                simple(Value::Builtin(*builtin, Box::new([self.pattern(&parts[0])?, self.pattern(&parts[1])?])))
+            ExprKind::Builtin(builtin, parts) => simple(Value::Builtin(
+                *builtin,
+                Box::new([self.pattern(&parts[0])?, self.pattern(&parts[1])?]),
+            )),
+            ExprKind::Select(condition, then, other) => {
+                Value::Select(Box::new([hole(self, condition), self.pattern(then)?, self.pattern(other)?]))
             }
-            ExprKind::Select(condition, then, other) => Value::Select(Box::new([
-                hole(self, condition),
-                self.pattern(then)?,
-                self.pattern(other)?,
-            ])),
             _ => return None,
         })
     }
@@ -352,8 +350,12 @@ impl Writer<'_> {
     /// A formula with the program's own elements.
     fn put(&mut self, formula: &Expr, bindings: &Bindings) -> Option<Value> {
         Some(match &formula.kind {
-            ExprKind::Access(..) | ExprKind::Name(_) => bindings.get(&print_expr(self.names, formula))?.clone(),
-            ExprKind::Apply(_, parts) if parts.is_empty() => Value::Leaf(self.table.leaf(self.names, formula)),
+            ExprKind::Access(..) | ExprKind::Name(_) => {
+                bindings.get(&print_expr(self.names, formula))?.clone()
+            }
+            ExprKind::Apply(_, parts) if parts.is_empty() => {
+                Value::Leaf(self.table.leaf(self.names, formula))
+            }
             ExprKind::Apply(name, parts) => {
                 let function = self.case.function(*name)?;
                 let (mut integers, mut elements) = (Vec::new(), Vec::new());
@@ -395,23 +397,18 @@ impl Writer<'_> {
                 let parts: Vec<Value> = parts.iter().map(|part| self.ideal(part)).collect();
                 let function = self.case.function(*name);
                 let reads = function.and_then(|function| {
-                    let elements =
-                        function.params.iter().filter(|(_, ty)| matches!(ty, Type::Elem(_)));
-                    let values =
-                        elements.map(|(name, _)| *name).zip(parts.iter().cloned()).collect();
+                    let elements = function.params.iter().filter(|(_, ty)| matches!(ty, Type::Elem(_)));
+                    let values = elements.map(|(name, _)| *name).zip(parts.iter().cloned()).collect();
                     read(self.case, function.reads.as_ref()?, &values)
                 });
                 reads.map_or_else(|| Value::Apply(*name, integers.clone(), parts), simple)
             }
-            Value::Builtin(builtin, parts) => simple(Value::Builtin(
-                *builtin,
-                Box::new([self.ideal(&parts[0]), self.ideal(&parts[1])]),
-            )),
-            Value::Select(parts) => Value::Select(Box::new([
-                parts[0].clone(),
-                self.ideal(&parts[1]),
-                self.ideal(&parts[2]),
-            ])),
+            Value::Builtin(builtin, parts) => {
+                simple(Value::Builtin(*builtin, Box::new([self.ideal(&parts[0]), self.ideal(&parts[1])])))
+            }
+            Value::Select(parts) => {
+                Value::Select(Box::new([parts[0].clone(), self.ideal(&parts[1]), self.ideal(&parts[2])]))
+            }
         }
     }
 }

@@ -102,7 +102,6 @@ impl<'a> Search<'a> {
                 changed |= self.graph.union_trusted(from, to, rule);
             }
             self.graph.rebuild();
-            if std::env::var_os("DBG").is_some() { eprintln!("{} classes {} nodes", self.graph.number_of_classes(), self.graph.total_size()); }
             if !changed || self.graph.total_size() > MOST_NODES {
                 return;
             }
@@ -219,7 +218,9 @@ impl<'a> Search<'a> {
                 (Some(size), _) => (Trips::Ragged { total: whole, size }, size, true),
                 (None, Trips::Exact(part)) => {
                     let one = self.table.sizes.constant(part) == Some(1);
-                    let Some(rest) = self.table.sizes.quotient(whole, part).filter(|_| !one) else { continue };
+                    let Some(rest) = self.table.sizes.quotient(whole, part).filter(|_| !one) else {
+                        continue;
+                    };
                     if self.table.sizes.constant(rest) == Some(1)
                         || part == whole
                         || !factors(rest, &self.skeleton.below(at), self.skeleton, self.table)
@@ -252,11 +253,9 @@ impl<'a> Search<'a> {
                 matches!(derived, Derived::Split { outer, inner, .. } if *outer == head.counter && *inner == below.counter)
             });
         // Of loops that look alike the order they have is as good a guess as any.
-        let tap = |name: Sym| {
-            self.table.derived.values().flatten().any(|derived| *derived == Derived::Same(name))
-        };
-        let alike =
-            head.trips == below.trips && (head.order == below.order || tap(head.counter));
+        let tap =
+            |name: Sym| self.table.derived.values().flatten().any(|derived| *derived == Derived::Same(name));
+        let alike = head.trips == below.trips && (head.order == below.order || tap(head.counter));
         let rule = match (head.order, below.order) {
             _ if depends || alike => return,
             (Order::Map, _) => "exchange loops",
@@ -299,8 +298,7 @@ impl<'a> Search<'a> {
         let inner = self.a_loop(below, rest);
         let from = self.a_loop(head, inner);
         let inner = self.a_loop(Head { order: Order::Map, counter: tap, trips: below.trips }, rest);
-        let to =
-            self.a_loop(Head { order: Order::Skewed, counter: sum, trips: Trips::Exact(total) }, inner);
+        let to = self.a_loop(Head { order: Order::Skewed, counter: sum, trips: Trips::Exact(total) }, inner);
         self.equal(from, to, "skew a loop");
     }
 
@@ -366,11 +364,8 @@ impl<'a> Search<'a> {
             let plus = |a, b| Value::Builtin(Builtin::Add, Box::new([a, b]));
             let set = self.add(inner);
             let from = self.a_loop(head, set);
-            let values = [
-                Value::Leaf(zero),
-                plus(Value::Var(part), addend),
-                plus(Value::Var(name), Value::Var(part)),
-            ];
+            let values =
+                [Value::Leaf(zero), plus(Value::Var(part), addend), plus(Value::Var(name), Value::Var(part))];
             let [start, step, end] = values.map(|value| self.put(&value));
             let (start, step) = (self.add(Nest::Set(part, [start])), self.add(Nest::Set(part, [step])));
             let end = self.add(Nest::Set(name, [end]));

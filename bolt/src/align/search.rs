@@ -59,7 +59,8 @@ pub fn align(case: &Case, settings: &[(&str, i64)], expanded: &mut Expanded) -> 
             .enumerate()
             .filter_map(|(index, (name, value))| {
                 let text = case.names.text(*name);
-                let value = settings.iter().find(|(name, _)| *name == text).map_or(*value, |(_, value)| *value);
+                let value =
+                    settings.iter().find(|(name, _)| *name == text).map_or(*value, |(_, value)| *value);
                 let small = i64::try_from(match round {
                     0 => 4 + index % 3,
                     _ => 7 - index % 3,
@@ -248,7 +249,8 @@ fn attempt(mut open: Expanded, expanded: &mut Expanded) -> Option<Alignment> {
     checker.start(&trees_of(&term, root));
     for (rule, term) in flat {
         let Some(rule) = rule else { continue };
-        let basis = RULES.iter().find(|(name, _)| *name == rule).map_or(Basis::Arithmetic, |(_, basis)| *basis);
+        let basis =
+            RULES.iter().find(|(name, _)| *name == rule).map_or(Basis::Arithmetic, |(_, basis)| *basis);
         let trees = trees_of(&term, Id::from(term.len() - 1));
         alignment.steps.push(checker.step(rule, basis, &trees));
     }
@@ -368,7 +370,7 @@ fn fuse(trees: &[Tree], all: &[Tree]) -> Vec<Tree> {
 }
 
 /// A choice in a choice with one alternative, as one: its conditions hold together.
-fn join_conditions(trees: &mut Vec<Tree>, names: &Names, table: &mut Table) {
+fn join_conditions(trees: &mut [Tree], names: &Names, table: &mut Table) {
     for tree in trees.iter_mut() {
         match tree {
             Tree::Loop { body, .. } => join_conditions(body, names, table),

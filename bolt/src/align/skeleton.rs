@@ -142,9 +142,7 @@ impl Reader<'_> {
                     let value = self.inline(value, values);
                     if indices.is_empty() && values.contains_key(name) {
                         values.insert(*name, value);
-                    } else if computes(&value)
-                        || (is_constant(&value) && self.accumulators.contains(name))
-                    {
+                    } else if computes(&value) || (is_constant(&value) && self.accumulators.contains(name)) {
                         found.formula(value);
                     }
                 }

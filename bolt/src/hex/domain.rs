@@ -60,9 +60,7 @@ impl Domain {
     /// Whether all of these functions have a definition for concrete runs.
     #[must_use]
     pub fn defines(&self, functions: &[Sym]) -> bool {
-        functions
-            .iter()
-            .all(|name| self.function(*name).concrete.is_some())
+        functions.iter().all(|name| self.function(*name).concrete.is_some())
     }
 
     fn function(&self, name: Sym) -> &Function {
