@@ -28,8 +28,8 @@ pub struct Options {
     /// Statements that a run may take.
     pub fuel: u64,
     pub threads: usize,
-    /// An inferred relation to leave out, to see whether it is needed.
-    pub leave_out: Option<usize>,
+    /// The line that an inferred relation is read off which is to be left out, to see whether it is needed.
+    pub leave_out: Option<String>,
 }
 
 impl Default for Options {
@@ -291,14 +291,14 @@ fn try_to_prove(
     if case.align {
         candidates.extend(accumulated(&case));
     }
-    if let Some(index) = options.leave_out.filter(|index| *index < candidates.len()) {
-        candidates.remove(index);
-    }
+    candidates.retain(|relation| options.leave_out.as_ref() != Some(&source.line(relation.span)));
     loop {
         let mut case = case.clone();
         report.inferred = candidates.iter().map(|relation| source.line(relation.span)).collect();
         case.relations.extend(candidates.iter().cloned());
         let beyond = prove(&case, source, solver, options, thorough, report).err();
+        // What is claimed at no loop is not needed.
+        report.inferred.retain(|line| report.proofs.iter().any(|proof| proof.lines == [line.clone()]));
         if beyond.is_some() || !thorough {
             return beyond;
         }
@@ -309,7 +309,8 @@ fn try_to_prove(
             failing.any(|proof| proof.lines == [line.clone()])
         };
         let before = candidates.len();
-        candidates.retain(|relation| !fails(relation));
+        // Those of accumulators are what the alignment means: without them a loop is only unrolled.
+        candidates.retain(|relation| !relation.at.is_empty() || !fails(relation));
         if candidates.len() == before {
             return None;
         }

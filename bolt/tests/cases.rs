@@ -296,13 +296,12 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
         // Those that are inferred, one after the other.
         let all = judge(&case);
         assert_eq!(all.judgement, Judgement::Proved, "{all}");
-        for dropped in 0..all.inferred.len() {
-            let options = act_bolt::Options { leave_out: Some(dropped), ..options.clone() };
+        for dropped in &all.inferred {
+            let options = act_bolt::Options { leave_out: Some(dropped.clone()), ..options.clone() };
             let report = verify(&case, &source, Some(&solver), &options).unwrap();
             assert!(
                 matches!(report.judgement, Judgement::Unknown { .. }),
-                "{name} without {}: {report}",
-                all.inferred[dropped]
+                "{name} without {dropped}: {report}"
             );
         }
     }

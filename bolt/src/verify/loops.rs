@@ -21,6 +21,21 @@ impl Generator<'_> {
         state: &mut State,
         context: &mut Context,
     ) -> Result<(), Unsupported> {
+        // A counter of this name around the loop is there again after it.
+        let around: Vec<(Sym, Term)> = Self::heads(product)
+            .filter_map(|head| Some((head.counter, *state.scalars.get(&head.counter)?)))
+            .collect();
+        let result = self.a_loop(product, state, context);
+        state.scalars.extend(around);
+        result
+    }
+
+    fn a_loop(
+        &mut self,
+        product: &ProductLoop,
+        state: &mut State,
+        context: &mut Context,
+    ) -> Result<(), Unsupported> {
         let none = Bindings::new();
         let head = product.head();
         let (lo, hi) = (self.eval(&head.lo, state, &none)?, self.eval(&head.hi, state, &none)?);
@@ -132,7 +147,11 @@ impl Generator<'_> {
     /// Turns one iteration's writes into those of all; false where iterations may meet.
     fn gather(&mut self, ranged: Ranged, own: &HashSet<Sym>, before: &State, after: &mut State) -> bool {
         // `own` locals are gone after an iteration.
-        if before.scalars.iter().any(|(name, value)| !own.contains(name) && after.scalars[name] != *value) {
+        if before
+            .scalars
+            .iter()
+            .any(|(name, value)| !own.contains(name) && after.scalars.get(name) != Some(value))
+        {
             return false;
         }
         let mut names: Vec<Sym> = after.arrays.keys().copied().collect();
@@ -283,7 +302,12 @@ impl Generator<'_> {
         let label = product.label;
         let relations = self.case.relations.iter().enumerate().filter(|(_, relation)| {
             if relation.at.is_empty() {
-                mentions_any(&relation.left, changed) || mentions_any(&relation.right, changed)
+                // Its variables are its own, whatever the program calls so.
+                let mut changed = changed.clone();
+                for (var, _, _) in &relation.vars {
+                    changed.remove(var);
+                }
+                mentions_any(&relation.left, &changed) || mentions_any(&relation.right, &changed)
             } else {
                 label.is_some_and(|label| relation.at.contains(&label))
             }
