@@ -59,7 +59,8 @@ fn run() -> Result<c_int, String> {
 /// Where the library may be: where cargo builds both, where pip puts them for any of its schemes on this platform.
 fn places(program: &Path) -> Vec<PathBuf> {
     let Some(folder) = program.parent() else { return Vec::new() };
-    let mut found = vec![folder.join(LIBRARY), folder.join("deps").join(LIBRARY)];
+    // Cargo leaves an older one beside the program where only the program was asked for.
+    let mut found = vec![folder.join("deps").join(LIBRARY), folder.join(LIBRARY)];
     let Some(prefix) = folder.parent() else { return found };
     // `pip install --target` makes the folder `bin` beside the packages.
     let mut packages = vec![prefix.to_owned()];
