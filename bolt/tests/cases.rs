@@ -382,6 +382,26 @@ fn loops_that_nothing_is_brought_to_stay_as_they_are() {
 }
 
 #[test]
+fn integers_that_the_hardware_is_given_are_those_of_the_program() {
+    // Every exponent bias reads as the same ideal arithmetic, but only one is that of the tensor.
+    for (from, to) in [
+        ("act_manager(p, ADP_O,", "act_manager(p, ADP_O - 1,"),
+        ("pe_manager(p, ADP_W, ADP_B", "pe_manager(p, ADP_B, ADP_W"),
+    ] {
+        let report = judge("linear_256.hex", &[("linear.hex", from, to)], SMALL_LINEAR, Some(&solver()));
+        assert!(
+            !report.steps.iter().any(|step| step.starts_with(if from.contains("act") {
+                "Fix2Adp"
+            } else {
+                "Acc2Act"
+            })),
+            "{report}"
+        );
+        assert!(!matches!(report.judgement, Judgement::Proved), "{report}");
+    }
+}
+
+#[test]
 fn what_is_read_off_a_wrong_movement_proves_nothing() {
     let solver = solver();
     for (what, case, edit, settings) in FAULTS.iter().filter(|fault| fault.3.is_empty()) {

@@ -168,6 +168,8 @@ impl Writer<'_> {
         let ideal = self.ideal(value);
         // A bare constant is left to its type, unless the hardware loop has that very constant.
         let (graph, root) = saturated(&ideal);
+        let mut own = Vec::new();
+        self.integers(value, &mut own);
         let here = |at: &usize| label.is_some_and(|label| self.skeleton.loops[*at].label == label);
         let mut order: Vec<usize> = (0..self.skeleton.loops.len()).filter(here).collect();
         let others = (0..self.skeleton.loops.len()).filter(|at| !here(at));
@@ -181,7 +183,11 @@ impl Writer<'_> {
                     continue;
                 };
                 let Some(pattern) = self.pattern(&formula) else { continue };
-                if number != matches!(pattern, Value::Number(_)) {
+                // Integers that the hardware is given change what it computes, whatever that reads as: the program must give
+                // the same.
+                let mut given = Vec::new();
+                integers_of(&formula, &mut given);
+                if given != own || number != matches!(pattern, Value::Number(_)) {
                     continue;
                 }
                 let mut holes = HashMap::new();
@@ -327,6 +333,19 @@ impl Writer<'_> {
         Some(fitted)
     }
 
+    /// Integer arguments in a value, those of a function after those in its operands.
+    fn integers(&self, value: &Value, into: &mut Vec<Option<i64>>) {
+        match value {
+            Value::Leaf(_) | Value::Var(_) | Value::Number(_) => {}
+            Value::Apply(_, integers, parts) => {
+                parts.iter().for_each(|part| self.integers(part, into));
+                into.extend(integers.iter().map(|leaf| constant(self.table.expr(*leaf))));
+            }
+            Value::Builtin(_, parts) => parts.iter().for_each(|part| self.integers(part, into)),
+            Value::Select(parts) => parts.iter().for_each(|part| self.integers(part, into)),
+        }
+    }
+
     fn leaf_type(&self, value: &Value) -> Option<Type> {
         let Value::Leaf(leaf) = value else { return None };
         match &self.table.expr(*leaf).kind {
@@ -410,6 +429,21 @@ impl Writer<'_> {
                 Value::Select(Box::new([parts[0].clone(), self.ideal(&parts[1]), self.ideal(&parts[2])]))
             }
         }
+    }
+}
+
+/// The same of a formula.
+fn integers_of(formula: &Expr, into: &mut Vec<Option<i64>>) {
+    match &formula.kind {
+        ExprKind::Apply(_, parts) => {
+            parts.iter().for_each(|part| integers_of(part, into));
+            into.extend(parts.iter().filter_map(|part| constant(part).map(Some)));
+        }
+        ExprKind::Builtin(_, parts) => parts.iter().for_each(|part| integers_of(part, into)),
+        ExprKind::Select(_, then, other) => {
+            [then, other].into_iter().for_each(|part| integers_of(part, into));
+        }
+        _ => {}
     }
 }
 
