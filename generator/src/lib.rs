@@ -12,7 +12,7 @@ mod pii_text;
 
 pub use backend::{Backend, CompileError};
 pub use compile::{Compiled, NoAllocation, Options, Report};
-pub use cost::{CostModel, SumOfCosts};
+pub use cost::{CostModel, QueueModel, SumOfCosts, model_of};
 pub use numerics::{FloatPolicy, Numerics};
 pub use phase1::GenerateError;
 pub use phase2::{AllocatorChoice, AllocatorUsed, SolverMissing};

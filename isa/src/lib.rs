@@ -18,6 +18,7 @@ pub mod semantics;
 pub mod syntax;
 mod table;
 pub mod targets;
+pub mod timing;
 
 pub use assembly::{
     AsmInstr, Assembly, AssemblyError, AttrVal, BetaVal, parse_assembly, parse_operand_form, parse_program,
@@ -39,3 +40,4 @@ pub use semantics::{InstantiateError, Position};
 pub use syntax::Diagnostics;
 pub use table::{TableError, targets_table};
 pub use targets::{TargetError, load_target, targets};
+pub use timing::{Banks, Queue, Timing};

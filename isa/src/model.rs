@@ -5,6 +5,7 @@ use crate::control::Structured;
 use crate::device::Device;
 use crate::encoding::Encoding;
 use crate::expr::{Cond, Expr};
+use crate::timing::Timing;
 use act_hlo::{ElemType, Literal, OpKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,6 +24,7 @@ pub struct Isa {
     pub registers: Vec<(String, i64)>,
     /// Queues or engines that instructions occupy.
     pub units: Vec<String>,
+    pub timing: Timing,
     pub device: Device,
     pub instrs: Vec<Instr>,
 }

@@ -2,6 +2,7 @@
 //! kernels are stitched into.
 
 use crate::assembly::{AttrVal, BetaVal};
+use crate::expr::{Env, Expr};
 use crate::model::{BufferId, InstrId};
 use act_hlo::{ElemType, Graph};
 
@@ -140,6 +141,37 @@ impl Affine {
             Err(_) => {}
         }
         Some(())
+    }
+
+    /// The form with every coefficient multiplied; `None` on overflow.
+    pub fn checked_scale(&self, factor: i64) -> Option<Affine> {
+        let mut scaled = Affine::constant(self.c0.checked_mul(factor)?);
+        for &(iv, k) in &self.ivs {
+            scaled.add_term(iv, k.checked_mul(factor)?)?;
+        }
+        Some(scaled)
+    }
+
+    /// The value of an expression of a description whose addressing attributes have the values `beta`; `None` where it
+    /// is not affine in the loops, or has no value.
+    pub fn of(expr: &Expr, env: Env<'_>, beta: &[BetaVal]) -> Option<Affine> {
+        let rest = |e: &Expr| Affine::of(e, env, beta);
+        match expr {
+            Expr::Beta(k) => match beta.get(usize::from(*k))? {
+                BetaVal::Int(value) | BetaVal::Hbm(_, value) => Some(value.clone()),
+            },
+            Expr::Add(a, b) => rest(a)?.checked_add(&rest(b)?),
+            Expr::Sub(a, b) => rest(a)?.checked_add(&rest(b)?.checked_scale(-1)?),
+            Expr::Mul(a, b) => {
+                let (a, b) = (rest(a)?, rest(b)?);
+                match (a.ivs.is_empty(), b.ivs.is_empty()) {
+                    (true, _) => b.checked_scale(a.c0),
+                    (_, true) => a.checked_scale(b.c0),
+                    _ => None,
+                }
+            }
+            _ => expr.eval(Env { beta: &[], ..env }).ok().map(Affine::constant),
+        }
     }
 
     /// The value for given loop variables; `None` when one is missing or the sum overflows.

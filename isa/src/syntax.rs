@@ -51,6 +51,7 @@ mod sample;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Severity, Span};
 pub use format::format;

@@ -211,5 +211,6 @@ pub(super) enum Item {
     Units(Vec<Name>),
     Device(DevicePart, EncodingAst, Span),
     Loop(LoopAst),
+    Timing(super::timing::TimingAst),
     Instr(Box<InstrAst>),
 }

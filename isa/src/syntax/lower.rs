@@ -57,6 +57,7 @@ pub(super) fn lower(items: &[Item]) -> LoweredIsa {
     lowering.declarations(items);
     for item in items {
         lowering.device(item);
+        lowering.timing(item);
         if let Item::Instr(ast) = item
             && let Some((instr, spans)) = lowering.instr(ast)
         {
@@ -145,7 +146,7 @@ impl Lowering {
                         list.push((name.text.clone(), value));
                     }
                 }
-                Item::Device(..) | Item::Loop(_) => {}
+                Item::Device(..) | Item::Loop(_) | Item::Timing(_) => {}
                 Item::Units(names) => {
                     for name in names {
                         if self.out.isa.units.contains(&name.text) {
@@ -217,6 +218,14 @@ impl Lowering {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Queues and banks; they may stand before their units and buffers.
+    fn timing(&mut self, item: &Item) {
+        if let Item::Timing(ast) = item {
+            let lowered = ast.lower(&mut self.out.isa, &self.scope, &self.faulty_buffers);
+            self.note(lowered);
         }
     }
 

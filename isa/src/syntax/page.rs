@@ -15,6 +15,8 @@ pub struct Page {
     /// Control registers with their first values.
     pub registers: Vec<String>,
     pub units: Vec<String>,
+    /// Queues and banks, as the description states them.
+    pub timing: Vec<String>,
     pub instructions: Vec<InstrPage>,
 }
 
@@ -85,6 +87,11 @@ impl Isa {
             buffers: buffers.collect(),
             registers: self.registers.iter().map(|(name, value)| format!("{name} = {value}")).collect(),
             units: self.units.clone(),
+            timing: {
+                let mut text = String::new();
+                super::timing::print(self, &mut text);
+                text.lines().map(str::to_owned).collect()
+            },
             instructions: self.instrs.iter().map(|instr| self.instr_page(instr)).collect(),
         }
     }
@@ -212,6 +219,7 @@ impl fmt::Display for Page {
                 writeln!(f, "  {what}: {}", list.join(", "))?;
             }
         }
+        self.timing.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         self.instructions.iter().try_for_each(|instr| write!(f, "\n{instr}"))
     }
 }

@@ -20,9 +20,9 @@ pub(super) struct Parser {
 
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
-pub(super) const ITEMS: [&str; 12] = [
-    "isa", "hbm", "buffer", "register", "const", "unit", "units", "prologue", "epilogue", "fence", "loop",
-    "instr",
+pub(super) const ITEMS: [&str; 14] = [
+    "isa", "hbm", "buffer", "register", "const", "unit", "units", "queue", "banks", "prologue", "epilogue",
+    "fence", "loop", "instr",
 ];
 pub(super) const PARTS: [&str; 10] =
     ["in", "out", "require", "update", "cost", "unit", "asm", "encode", "computation", "ENTRY"];
@@ -232,6 +232,8 @@ impl Parser {
             }
             "instr" => Item::Instr(Box::new(self.instr()?)),
             "loop" => Item::Loop(self.loop_construct()?),
+            "queue" => Item::Timing(self.queue()?),
+            "banks" => Item::Timing(self.banks()?),
             "prologue" | "epilogue" | "fence" => {
                 let start = self.span();
                 if !self.eat_word("encode") {

@@ -42,6 +42,7 @@ impl Isa {
         if !self.units.is_empty() {
             let _ = writeln!(out, "units {}", self.units.join(", "));
         }
+        super::timing::print(self, &mut out);
         super::print_encoding::device(self, &mut out);
         for instr in &self.instrs {
             out.push('\n');

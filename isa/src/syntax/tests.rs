@@ -11,6 +11,10 @@ buffer sp: s8[128, DIM | ] align(2, 1)
 buffer acc: s32[64 | 16]
 register mode = -3
 units load, execute
+queue load { latency 30 depth 4 issue 2 }
+queue execute { yields; serial; start 3 }
+banks sp(4, 1) { port 1 }
+banks acc(2) { }
 
 instr load alpha(rows: 1..DIM, stride: 0..) beta(dram, row: 0..127) {
   in  d0[dram + 2; rows by stride, DIM]
@@ -115,6 +119,16 @@ fn faults_are_shown_where_they_are() {
         ("multiply(f, k)", "multiply(f, kk)", "unknown value `kk`; the nearest known one is `k`"),
         ("instr store", "instr add", "instruction `add` is declared twice"),
         ("stride: 0..) beta(dram", "stride: 0..) beta(rows, dram", "name `rows` is declared twice"),
+        ("queue load", "queue laod", "unknown unit `laod`; the nearest known one is `load`"),
+        ("queue execute", "queue load", "queue `load` is declared twice"),
+        ("latency 30", "latency -30", "expected a number in 0..4294967295, found -30"),
+        ("depth 4", "depth 0", "the depth must be at least 1"),
+        ("depth 4", "dept 4", "unknown part of a queue `dept`; the nearest known one is `depth`"),
+        ("serial;", "serial; serial", "queue `execute` has a second `serial`"),
+        ("banks sp", "banks ap", "unknown buffer `ap`; the nearest known one is `sp`"),
+        ("banks acc(2)", "banks sp(4, 1)", "`banks` of buffer `sp` is declared twice"),
+        ("banks acc(2)", "banks acc(2, 1)", "one per access dimension of `acc`: expected 1, got 2"),
+        ("banks acc(2)", "banks acc(3)", "expected a divisor of the dimension, which is 64, found 3"),
         ("hbm d0: 1 MB align 2 ordered", "", "the description has no `hbm NAME: SIZE`"),
         ("align 2 ordered", "ordered align 2 ordered", "main memory `d0` has a second `ordered`"),
         ("align 2 ordered", "align 2 align 2", "main memory `d0` has a second alignment"),

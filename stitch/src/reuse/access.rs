@@ -1,7 +1,6 @@
 //! What instructions touch on chip, as affine boxes, and which parts of the buffers a program uses.
 
 use super::nest::for_each_loop;
-use crate::tile::segment::scaled;
 use act_isa::{Affine, AttrVal, BetaVal, BufferId, Env, Expr, InstrId, Isa, LoopId, Program, Slice, Space};
 use std::collections::BTreeMap;
 
@@ -83,35 +82,12 @@ pub(super) fn bounds(value: &Affine, trips: &BTreeMap<LoopId, u64>) -> Option<(i
     Some((low, high))
 }
 
-/// The affine value of an expression of a description; `None` where it has none.
-fn affine(expr: &Expr, isa: &Isa, alpha: &[Option<i64>], beta: &[BetaVal]) -> Option<Affine> {
-    let rest = |e: &Expr| affine(e, isa, alpha, beta);
-    match expr {
-        Expr::Beta(k) => match beta.get(usize::from(*k))? {
-            BetaVal::Int(value) | BetaVal::Hbm(_, value) => Some(value.clone()),
-        },
-        Expr::Add(a, b) => rest(a)?.checked_add(&rest(b)?),
-        Expr::Sub(a, b) => rest(a)?.checked_add(&scaled(&rest(b)?, -1)?),
-        Expr::Mul(a, b) => {
-            let (a, b) = (rest(a)?, rest(b)?);
-            match (a.ivs.is_empty(), b.ivs.is_empty()) {
-                (true, _) => scaled(&b, a.c0),
-                (_, true) => scaled(&a, b.c0),
-                _ => None,
-            }
-        }
-        _ => {
-            let registers = isa.register_values();
-            let env = Env { alpha, beta: &[], registers: &registers };
-            expr.eval(env).ok().map(Affine::constant)
-        }
-    }
-}
-
 /// What an instruction touches; `None` when a slice is not affine.
 pub(super) fn accesses(isa: &Isa, op: InstrId, alpha: &[AttrVal], beta: &[BetaVal]) -> Option<Accesses> {
     let instr = isa.instrs.get(usize::from(op.0))?;
     let alpha: Vec<Option<i64>> = alpha.iter().map(|a| a.as_int()).collect();
+    let registers = isa.register_values();
+    let env = Env { alpha: &alpha, beta: &[], registers: &registers };
     let access = |slice: &Slice| {
         Some(match slice {
             Slice::Hbm(window) => {
@@ -126,9 +102,9 @@ pub(super) fn accesses(isa: &Isa, op: InstrId, alpha: &[AttrVal], beta: &[BetaVa
                 Access::Hbm(space?)
             }
             Slice::OnChip(slice) => {
-                let start = slice.start.iter().map(|e| affine(e, isa, &alpha, beta));
+                let start = slice.start.iter().map(|e| Affine::of(e, env, beta));
                 let len = slice.len.iter().map(|e| {
-                    let len = affine(e, isa, &alpha, beta)?;
+                    let len = Affine::of(e, env, beta)?;
                     len.ivs.is_empty().then_some(len.c0)
                 });
                 Access::OnChip(Region {

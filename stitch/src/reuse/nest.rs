@@ -1,6 +1,5 @@
 //! Loop nests as trees to be rewritten: flat sequences, fresh loops, substitution of loop variables.
 
-use crate::tile::segment::scaled;
 use act_isa::{Affine, BetaVal, LoopId, Program, View};
 
 /// Hands out loops that the program does not have yet: a loop variable names one loop.
@@ -52,7 +51,7 @@ pub(super) fn substitute(affine: &Affine, iv: LoopId, by: &Affine) -> Option<Aff
     let Some(&(_, factor)) = affine.ivs.iter().find(|term| term.0 == iv) else { return Some(affine.clone()) };
     let mut rest = affine.clone();
     rest.ivs.retain(|term| term.0 != iv);
-    rest.checked_add(&scaled(by, factor)?)
+    rest.checked_add(&by.checked_scale(factor)?)
 }
 
 /// The program with every use of `iv` replaced, and every loop inside it renamed to a fresh one. `None` when an address

@@ -3,7 +3,7 @@
 
 use super::axes::AxisId;
 use super::grouped::Group;
-use super::segment::{AxisCut, Position, scaled};
+use super::segment::{AxisCut, Position};
 use act_isa::{Affine, Space, View};
 
 /// Alignment of a group of blocks in the scratch segment, in bytes.
@@ -101,7 +101,7 @@ impl Packed {
         let strides = self.strides(cuts, &at)?;
         for (d, (axis, (inner, outer))) in self.axes.iter().zip(strides).enumerate() {
             let (cut, position) = (&cuts[axis.0 as usize], &positions[axis.0 as usize]);
-            start = start.checked_add(&scaled(&position.tile, outer)?)?;
+            start = start.checked_add(&position.tile.checked_scale(outer)?)?;
             if !cut.squeezed {
                 dims.push((cut.segments[position.segment].len / self.together(d), inner));
             }

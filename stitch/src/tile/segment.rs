@@ -79,17 +79,8 @@ impl Position {
     /// The elements covered; `None` when an offset overflows.
     pub fn extent(&self, cut: &AxisCut) -> Option<TileExtent> {
         let segment = cut.segments.get(self.segment)?;
-        let mut offset = scaled(&self.tile, i64::try_from(segment.len).ok()?)?;
+        let mut offset = self.tile.checked_scale(i64::try_from(segment.len).ok()?)?;
         offset.c0 = offset.c0.checked_add(i64::try_from(segment.start).ok()?)?;
         Some(TileExtent { len: segment.len, squeezed: cut.squeezed, offset })
     }
-}
-
-/// `factor · affine`; `None` on overflow.
-pub fn scaled(affine: &Affine, factor: i64) -> Option<Affine> {
-    let mut out = Affine::constant(affine.c0.checked_mul(factor)?);
-    for &(iv, k) in &affine.ivs {
-        out.add_term(iv, k.checked_mul(factor)?)?;
-    }
-    Some(out)
 }

@@ -1,21 +1,9 @@
-//! Cost models: what a candidate is worth. The first one adds up the costs that the description states. Knows no
-//! search.
+//! The cost model that adds up the costs that the description states: a loop costs its trip count times its body.
 
+use super::CostModel;
 use crate::pii::{PiiGraph, PiiOp};
 use act_isa::{AttrVal, Env, InstrId, Isa, Program, View};
 use sha2::{Digest, Sha256};
-
-/// Ranks candidates; lower is better. Units are the model's own (cycles, where the description states cycles).
-pub trait CostModel: Send + Sync {
-    /// No program made from `graph` costs less.
-    fn lower_bound(&self, isa: &Isa, graph: &PiiGraph) -> u64;
-
-    /// Cost of a whole nest: a loop costs its trip count times its body, unless the model knows better.
-    fn cost(&self, isa: &Isa, program: &Program) -> u64;
-
-    /// Tells this model, with its parameters, from every other: part of kernel keys.
-    fn fingerprint(&self) -> [u8; 32];
-}
 
 /// The sum of the instructions' cost expressions, and [`HOST_COPY_CYCLES_PER_BYTE`] for what the host packs. Sums
 /// saturate.
@@ -54,6 +42,10 @@ impl CostModel for SumOfCosts {
         }
     }
 
+    fn nest_bound(&self, isa: &Isa, program: &Program) -> u64 {
+        self.cost(isa, program)
+    }
+
     fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(b"sum of costs");
@@ -62,7 +54,7 @@ impl CostModel for SumOfCosts {
     }
 }
 
-fn view_bytes(view: &View) -> u64 {
+pub(super) fn view_bytes(view: &View) -> u64 {
     view.dims.iter().fold(view.elem.bytes(), |bytes, &(len, _)| bytes.saturating_mul(len))
 }
 
