@@ -10,7 +10,7 @@ mod fit;
 mod nests;
 
 use act_isa::{Isa, load_target};
-use fit::{NAMES, Table, stated};
+use fit::{NAMES, Table, judge, stated};
 use std::io::Write;
 use std::time::Instant;
 
@@ -49,5 +49,9 @@ fn main() {
         let (constants, error) = table.fit(&isa, &used);
         let name = held.map_or("(none)", String::as_str);
         say!("{name:14} {constants:?}, error of the fit {:.1} %", error * 100.0);
+        if let Some(shape) = held {
+            let fit::Judgement { spearman, regret } = judge(&table, &isa, shape, &constants);
+            say!("{:14} rank correlation {spearman:.3}, the pick's cycles by the best's {regret:.3}", "");
+        }
     }
 }

@@ -34,44 +34,62 @@ fn associate(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>
     if cx.users(class).any(|user| *user.op() == add) {
         return;
     }
-    let (mut plain, mut products) = (Vec::new(), Vec::new());
-    let mut path = vec![class];
-    if !terms(cx, node, &mut path, &mut plain, &mut products) || products.is_empty() {
-        return;
+    let mut whole = None;
+    for expand in [false, true] {
+        let mut found = Terms { expand, plain: Vec::new(), products: Vec::new() };
+        if !found.collect(cx, node, &mut vec![class]) || found.products.is_empty() {
+            continue;
+        }
+        let all: Vec<Id> = found.plain.iter().chain(&found.products).copied().collect();
+        if whole.as_ref() == Some(&all) {
+            continue;
+        }
+        let sum = all.iter().map(|&term| cx.class(term)).reduce(|a, b| Term::binary(Binary::Add, a, b));
+        out.extend(sum);
+        whole = Some(all);
     }
-    let all = plain.iter().chain(&products).map(|&term| cx.class(term));
-    out.extend(all.reduce(|sum, term| Term::binary(Binary::Add, sum, term)));
 }
 
-/// The terms of a sum, left to right, those that are products apart; `false` where there are too many or the sum contains
-/// itself.
-fn terms(
-    cx: &Context<'_>,
-    node: &TensorNode,
-    path: &mut Vec<Id>,
-    plain: &mut Vec<Id>,
-    products: &mut Vec<Id>,
-) -> bool {
-    for &operand in &node.operands {
-        let nodes = cx.nodes(operand);
-        if nodes.iter().any(|n| matches!(n.op(), OpKind::Dot(_))) {
-            products.push(operand);
-        } else if let Some(inner) = nodes.iter().find(|n| n.op() == node.op()) {
-            if path.iter().any(|&above| cx.same(above, operand)) {
+/// The terms of a sum, left to right, those that are products apart.
+struct Terms {
+    /// Products of sums are taken as the sums of products that they are.
+    expand: bool,
+    plain: Vec<Id>,
+    products: Vec<Id>,
+}
+
+impl Terms {
+    /// `false` where there are too many or the sum contains itself.
+    fn collect(&mut self, cx: &Context<'_>, node: &TensorNode, path: &mut Vec<Id>) -> bool {
+        for &operand in &node.operands {
+            let nodes = cx.nodes(operand);
+            let product = nodes.iter().any(|n| matches!(n.op(), OpKind::Dot(_)));
+            let inner = nodes.iter().find(|n| n.op() == node.op());
+            match inner {
+                Some(inner) if !product || (self.expand && multiplies_sums(cx, operand)) => {
+                    if path.iter().any(|&above| cx.same(above, operand)) {
+                        return false;
+                    }
+                    path.push(operand);
+                    let whole = self.collect(cx, inner, path);
+                    path.pop();
+                    if !whole {
+                        return false;
+                    }
+                }
+                _ if product => self.products.push(operand),
+                _ => self.plain.push(operand),
+            }
+            if self.plain.len() + self.products.len() > TERMS {
                 return false;
             }
-            path.push(operand);
-            let whole = terms(cx, inner, path, plain, products);
-            path.pop();
-            if !whole {
-                return false;
-            }
-        } else {
-            plain.push(operand);
         }
-        if plain.len() + products.len() > TERMS {
-            return false;
-        }
+        true
     }
-    true
+}
+
+/// Whether a value is a product with a sum.
+fn multiplies_sums(cx: &Context<'_>, value: Id) -> bool {
+    let is_sum = |&operand: &Id| cx.nodes(operand).iter().any(|n| *n.op() == OpKind::Binary(Binary::Add));
+    cx.nodes(value).iter().any(|n| matches!(n.op(), OpKind::Dot(_)) && n.operands.iter().any(is_sum))
 }
