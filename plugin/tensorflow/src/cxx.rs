@@ -79,6 +79,29 @@ type SetClient = unsafe extern "C" fn(
     client: *mut UniquePointer,
 ) -> *mut StatusWord;
 
+/// `tensorflow::XlaOpRegistry::DeviceRegistration`
+#[repr(C)]
+struct DeviceRegistration {
+    compilation_device: ShortString,
+    /// `AutoclusteringPolicy`
+    autoclustering: i32,
+    cluster_resource_variables_unsafely: bool,
+    cluster_stacks: bool,
+    cluster_tensor_arrays: bool,
+    cluster_random_generators: bool,
+    cluster_control_triggers: bool,
+    elide_assertions: bool,
+    cluster_variants: bool,
+    cluster_slow_operators: bool,
+    cluster_inaccurate_operators: bool,
+}
+
+/// `AutoclusteringPolicy::kIfEnabledGlobally`
+const CLUSTER_IF_ENABLED: i32 = 1;
+
+type RegisterCompilationDevice =
+    unsafe extern "C" fn(device_type: *const ShortString, registration: *const DeviceRegistration);
+
 type GetOpsFlags = unsafe extern "C" fn() -> *mut c_void;
 
 /// The functions.
@@ -88,6 +111,8 @@ pub(crate) struct Functions {
     wrap_client: WrapClient,
     /// `tensorflow::SetPjRtClientInTFGlobalResourceManager`
     set_client: SetClient,
+    /// `tensorflow::XlaOpRegistry::RegisterCompilationDevice`
+    register_compilation_device: RegisterCompilationDevice,
     /// `tensorflow::GetXlaOpsCommonFlags`
     get_ops_flags: GetOpsFlags,
 }
@@ -110,16 +135,20 @@ impl Functions {
         const WRAP: &CStr = c"_ZN3xla20WrapClientAroundCApiEPK8PJRT_ApiRKN4absl";
         const SET: &CStr =
             c"_ZN10tensorflow38SetPjRtClientInTFGlobalResourceManagerERKN3tsl10DeviceTypeESt10unique_ptr";
+        const REGISTER: &CStr = c"_ZN10tensorflow13XlaOpRegistry25RegisterCompilationDeviceERKNSt";
         const FLAGS: &CStr = c"_ZN10tensorflow20GetXlaOpsCommonFlagsEv";
         let text = |name: &'static CStr| name.to_str().unwrap_or_default();
-        let [wrap, set] = library.symbols_by_prefix([text(WRAP), text(SET)]);
-        let (wrap, set) = (wrap.ok_or(WRAP)?, set.ok_or(SET)?);
+        let [wrap, set, register] = library.symbols_by_prefix([text(WRAP), text(SET), text(REGISTER)]);
+        let (wrap, set, register) = (wrap.ok_or(WRAP)?, set.ok_or(SET)?, register.ok_or(REGISTER)?);
         let flags = library.symbol(FLAGS).ok_or(FLAGS)?;
         // SAFETY: the mangled names tell the parameters; the results are those of the tested releases.
         unsafe {
             Ok(Functions {
                 wrap_client: std::mem::transmute::<*mut c_void, WrapClient>(wrap),
                 set_client: std::mem::transmute::<*mut c_void, SetClient>(set),
+                register_compilation_device: std::mem::transmute::<*mut c_void, RegisterCompilationDevice>(
+                    register,
+                ),
                 get_ops_flags: std::mem::transmute::<*mut c_void, GetOpsFlags>(flags),
             })
         }
@@ -157,6 +186,36 @@ impl Functions {
         // SAFETY: as above; the client is moved out of the pointer.
         unsafe { (self.set_client)(&raw mut status, device_type, &raw mut made.client) };
         if status == STATUS_OK { Ok(()) } else { Err(InstallError::NotTaken) }
+    }
+
+    /// Tells TensorFlow what compiled functions for the device are made of, also those that it makes itself where the
+    /// user has turned that on.
+    pub(crate) fn register_compilation_device(&self, device_type: &CStr, compilation_device: &CStr) {
+        let mut place = MaybeUninit::uninit();
+        let device_type = ShortString::write(&mut place, device_type);
+        let mut place = MaybeUninit::<DeviceRegistration>::uninit();
+        let registration = place.as_mut_ptr();
+        // SAFETY: every field is written before the call, which copies the registration; the string is written where
+        // it stays.
+        unsafe {
+            ShortString::write(
+                &mut *(&raw mut (*registration).compilation_device).cast::<MaybeUninit<ShortString>>(),
+                compilation_device,
+            );
+            (*registration).autoclustering = CLUSTER_IF_ENABLED;
+            (*registration).cluster_resource_variables_unsafely = false;
+            (*registration).cluster_stacks = false;
+            (*registration).cluster_tensor_arrays = false;
+            // XLA ignores the seeds of generators with state.
+            (*registration).cluster_random_generators = false;
+            (*registration).cluster_control_triggers = false;
+            // XLA has no assertions; outside of functions that the user compiles they must hold.
+            (*registration).elide_assertions = false;
+            (*registration).cluster_variants = false;
+            (*registration).cluster_slow_operators = true;
+            (*registration).cluster_inaccurate_operators = true;
+            (self.register_compilation_device)(device_type, registration);
+        }
     }
 
     /// Makes TensorFlow read its flags from the environment, unless it has done so.

@@ -12,7 +12,7 @@ use crate::tensorflow::{PluginParams, Status, code};
 use crate::{DEVICE_TYPE, client, contained, plugin, release};
 
 /// The operators that TensorFlow compiles for the device: those of its XLA bridge for CPU.
-const COMPILATION_DEVICE: &CStr = c"XLA_CPU_JIT";
+pub(crate) const COMPILATION_DEVICE: &CStr = c"XLA_CPU_JIT";
 /// Above CPU and GPU: a program that names no device runs on this one.
 const PRIORITY: i32 = 300;
 /// Bytes of `TFNPD_PluginParams` up to `is_pluggable_device`, which is what a caller says its size is.

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use crate::DEVICE_TYPE;
 use crate::release::Supported;
-use crate::tensorflow::{INT32, KernelContext, TensorFlow, code};
+use crate::tensorflow::{INT32, KernelContext, code, message_of};
 use crate::{contained, release};
 
 /// Above the kernels that TensorFlow makes for the device.
@@ -31,18 +31,6 @@ pub(crate) fn register(tensorflow: &Supported) {
     };
     if let Some(failure) = failure {
         eprintln!("act: int32 constants cannot be made on ACT devices: {failure}");
-    }
-}
-
-/// What a status says, if it is none of success.
-///
-/// # Safety
-/// `status` must be live.
-unsafe fn message_of(c: &TensorFlow, status: *const crate::tensorflow::Status) -> Option<String> {
-    // SAFETY: the caller's promise; the message lives as long as the status.
-    unsafe {
-        ((c.get_code)(status) != code::OK)
-            .then(|| std::ffi::CStr::from_ptr((c.message)(status)).to_string_lossy().into_owned())
     }
 }
 

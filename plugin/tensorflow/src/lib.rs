@@ -14,7 +14,10 @@ mod flags;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 #[path = "../../src/glibc.rs"]
 mod glibc;
+mod host_kernels;
+mod host_operators;
 mod int32_constants;
+mod node_definition;
 mod plugin;
 mod release;
 mod shape;
@@ -47,6 +50,7 @@ pub unsafe extern "C" fn TFNPD_InitPlugin(
     let flags = || {
         if let Some(tensorflow) = release::supported() {
             flags::use_device_api(tensorflow);
+            tensorflow.cxx.register_compilation_device(DEVICE_TYPE, device::COMPILATION_DEVICE);
         }
     };
     contained("TFNPD_InitPlugin", (), flags);
@@ -61,6 +65,7 @@ pub extern "C" fn TF_InitKernel() {
     contained("TF_InitKernel", (), || {
         if let Some(tensorflow) = release::supported() {
             int32_constants::register(tensorflow);
+            host_kernels::register(tensorflow);
         }
     });
 }

@@ -16,6 +16,9 @@ use crate::contained;
 const PLUGIN: &str = "libact_pjrt.so";
 /// The plugin's option that says how many devices there are.
 const DEVICE_COUNT: &str = "cpu_device_count";
+/// The plugin's option that keeps whole programs on disk, and its variable. TensorFlow keeps none itself, and compiles
+/// each operator that is not in a compiled function by itself.
+const CACHE_PROGRAMS: (&str, &str) = ("cache_programs", "ACT_CACHE_PROGRAMS");
 /// XLA's flag that says so for every framework.
 const DEVICE_COUNT_FLAG: &str = "--xla_force_host_platform_device_count=";
 
@@ -106,15 +109,10 @@ unsafe fn create_with_options(args: *mut ClientCreateArgs) -> *mut Error {
         } else {
             std::slice::from_raw_parts(given.0, given.1).to_vec()
         };
-        options.push(NamedValue {
-            struct_size: NamedValue::STRUCT_SIZE,
-            name: DEVICE_COUNT.as_ptr().cast(),
-            name_size: DEVICE_COUNT.len(),
-            r#type: named_value_type::INT64,
-            value: NamedValueUnion { int64_value: i64::from(device_count()) },
-            value_size: 1,
-            ..NamedValue::zeroed()
-        });
+        options.push(integer_option(DEVICE_COUNT, i64::from(device_count())));
+        if std::env::var_os(CACHE_PROGRAMS.1).is_none() {
+            options.push(integer_option(CACHE_PROGRAMS.0, 1));
+        }
         ((*args).create_options, (*args).num_options) = (options.as_ptr(), options.len());
         let error = create(args.cast());
         ((*args).create_options, (*args).num_options) = given;
@@ -128,6 +126,18 @@ unsafe fn create_with_options(args: *mut ClientCreateArgs) -> *mut Error {
         *FAILURE.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
     }
     error
+}
+
+fn integer_option(name: &'static str, value: i64) -> NamedValue {
+    NamedValue {
+        struct_size: NamedValue::STRUCT_SIZE,
+        name: name.as_ptr().cast(),
+        name_size: name.len(),
+        r#type: named_value_type::INT64,
+        value: NamedValueUnion { int64_value: value },
+        value_size: 1,
+        ..NamedValue::zeroed()
+    }
 }
 
 /// The plugin shows the extensions of XLA's library once that is loaded.

@@ -29,6 +29,44 @@ pub(crate) struct KernelContext {
     _private: [u8; 0],
 }
 
+/// `TF_OpKernelConstruction`
+#[repr(C)]
+pub(crate) struct KernelConstruction {
+    _private: [u8; 0],
+}
+
+/// `TFE_ContextOptions`
+#[repr(C)]
+pub(crate) struct EagerOptions {
+    _private: [u8; 0],
+}
+
+/// `TFE_Context`
+#[repr(C)]
+pub(crate) struct EagerContext {
+    _private: [u8; 0],
+}
+
+/// `TFE_Op`
+#[repr(C)]
+pub(crate) struct EagerOp {
+    _private: [u8; 0],
+}
+
+/// `TFE_TensorHandle`
+#[repr(C)]
+pub(crate) struct TensorHandle {
+    _private: [u8; 0],
+}
+
+/// `TF_Buffer`
+#[repr(C)]
+pub(crate) struct ByteBuffer {
+    pub(crate) data: *const c_void,
+    pub(crate) length: usize,
+    deallocator: Option<unsafe extern "C" fn(data: *mut c_void, length: usize)>,
+}
+
 /// `TFNPD_PluginParams`
 #[repr(C)]
 pub struct PluginParams {
@@ -56,7 +94,11 @@ pub(crate) mod code {
 
 /// `TF_INT32`
 pub(crate) const INT32: i32 = 3;
+/// `TF_VARIANT`
+pub(crate) const VARIANT: i32 = 21;
 
+pub(crate) type Create = unsafe extern "C" fn(construction: *mut KernelConstruction) -> *mut c_void;
+pub(crate) type Delete = unsafe extern "C" fn(kernel: *mut c_void);
 pub(crate) type Compute = unsafe extern "C" fn(kernel: *mut c_void, context: *mut KernelContext);
 
 /// The functions, under the names that they have in C.
@@ -73,9 +115,9 @@ pub(crate) struct TensorFlow {
     pub(crate) new_kernel_builder: unsafe extern "C" fn(
         operator: *const c_char,
         device: *const c_char,
-        create: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
+        create: Option<Create>,
         compute: Option<Compute>,
-        delete: Option<unsafe extern "C" fn(*mut c_void)>,
+        delete: Option<Delete>,
     ) -> *mut KernelBuilder,
     pub(crate) type_constraint: unsafe extern "C" fn(*mut KernelBuilder, *const c_char, c_int, *mut Status),
     pub(crate) host_memory: unsafe extern "C" fn(*mut KernelBuilder, *const c_char),
@@ -84,6 +126,34 @@ pub(crate) struct TensorFlow {
     pub(crate) get_input: unsafe extern "C" fn(*mut KernelContext, c_int, *mut *mut Tensor, *mut Status),
     pub(crate) set_output: unsafe extern "C" fn(*mut KernelContext, c_int, *const Tensor, *mut Status),
     pub(crate) fail_kernel: unsafe extern "C" fn(*mut KernelContext, *mut Status),
+    pub(crate) fail_construction: unsafe extern "C" fn(*mut KernelConstruction, *mut Status),
+    pub(crate) node_definition: unsafe extern "C" fn(*mut KernelConstruction, *mut Status) -> *mut ByteBuffer,
+    pub(crate) input_count: unsafe extern "C" fn(*mut KernelContext) -> c_int,
+    pub(crate) output_count: unsafe extern "C" fn(*mut KernelContext) -> c_int,
+    pub(crate) delete_buffer: unsafe extern "C" fn(*mut ByteBuffer),
+    pub(crate) new_eager_options: unsafe extern "C" fn() -> *mut EagerOptions,
+    pub(crate) set_eager_config:
+        unsafe extern "C" fn(*mut EagerOptions, config: *const c_void, size: usize, *mut Status),
+    pub(crate) delete_eager_options: unsafe extern "C" fn(*mut EagerOptions),
+    pub(crate) new_eager_context: unsafe extern "C" fn(*const EagerOptions, *mut Status) -> *mut EagerContext,
+    pub(crate) new_op: unsafe extern "C" fn(*mut EagerContext, *const c_char, *mut Status) -> *mut EagerOp,
+    pub(crate) delete_op: unsafe extern "C" fn(*mut EagerOp),
+    pub(crate) set_op_device: unsafe extern "C" fn(*mut EagerOp, *const c_char, *mut Status),
+    pub(crate) set_op_attribute: unsafe extern "C" fn(
+        *mut EagerOp,
+        name: *const c_char,
+        value: *const c_void,
+        size: usize,
+        *mut Status,
+    ),
+    pub(crate) add_op_input: unsafe extern "C" fn(*mut EagerOp, *mut TensorHandle, *mut Status),
+    pub(crate) add_op_input_list:
+        unsafe extern "C" fn(*mut EagerOp, *mut *mut TensorHandle, count: c_int, *mut Status),
+    pub(crate) execute:
+        unsafe extern "C" fn(*mut EagerOp, results: *mut *mut TensorHandle, count: *mut c_int, *mut Status),
+    pub(crate) new_handle: unsafe extern "C" fn(*const Tensor, *mut Status) -> *mut TensorHandle,
+    pub(crate) delete_handle: unsafe extern "C" fn(*mut TensorHandle),
+    pub(crate) resolve_handle: unsafe extern "C" fn(*mut TensorHandle, *mut Status) -> *mut Tensor,
 }
 
 /// Where one of TensorFlow's libraries has a function.
@@ -136,7 +206,38 @@ impl TensorFlow {
                 get_input: typed(find(c"TF_GetInput")?),
                 set_output: typed(find(c"TF_SetOutput")?),
                 fail_kernel: typed(find(c"TF_OpKernelContext_Failure")?),
+                fail_construction: typed(find(c"TF_OpKernelConstruction_Failure")?),
+                node_definition: typed(find(c"TF_OpKernelConstruction_GetNodeDef")?),
+                input_count: typed(find(c"TF_NumInputs")?),
+                output_count: typed(find(c"TF_NumOutputs")?),
+                delete_buffer: typed(find(c"TF_DeleteBuffer")?),
+                new_eager_options: typed(find(c"TFE_NewContextOptions")?),
+                set_eager_config: typed(find(c"TFE_ContextOptionsSetConfig")?),
+                delete_eager_options: typed(find(c"TFE_DeleteContextOptions")?),
+                new_eager_context: typed(find(c"TFE_NewContext")?),
+                new_op: typed(find(c"TFE_NewOp")?),
+                delete_op: typed(find(c"TFE_DeleteOp")?),
+                set_op_device: typed(find(c"TFE_OpSetDevice")?),
+                set_op_attribute: typed(find(c"TFE_OpSetAttrValueProto")?),
+                add_op_input: typed(find(c"TFE_OpAddInput")?),
+                add_op_input_list: typed(find(c"TFE_OpAddInputList")?),
+                execute: typed(find(c"TFE_Execute")?),
+                new_handle: typed(find(c"TFE_NewTensorHandle")?),
+                delete_handle: typed(find(c"TFE_DeleteTensorHandle")?),
+                resolve_handle: typed(find(c"TFE_TensorHandleResolve")?),
             })
         }
+    }
+}
+
+/// What a status says, if it is not success.
+///
+/// # Safety
+/// `status` must be live.
+pub(crate) unsafe fn message_of(c: &TensorFlow, status: *const Status) -> Option<String> {
+    // SAFETY: the caller's promise; the message lives as long as the status.
+    unsafe {
+        ((c.get_code)(status) != code::OK)
+            .then(|| CStr::from_ptr((c.message)(status)).to_string_lossy().into_owned())
     }
 }

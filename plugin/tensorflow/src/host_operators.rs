@@ -1,0 +1,92 @@
+//! Which operators run on the host though XLA has them: those of lists and of random generators. Data only.
+//!
+//! Lists of tensors are what loops of `tf.function` and their gradients keep. XLA has no value for a list, so the kernels
+//! that TensorFlow makes for the device fail outside of compiled functions. A list here holds tensors in the host's
+//! memory.
+//!
+//! Random generators with state ignore their seeds when XLA compiles them, and XLA maps the bits of those without state
+//! to floats in another way. On the host a seed gives the values that it gives on stock TensorFlow; in compiled functions
+//! both have XLA's.
+
+use std::ffi::CStr;
+
+/// An operator for which there is a kernel here.
+pub(crate) struct Operator {
+    pub(crate) name: &'static CStr,
+    /// Inputs and outputs that are no lists.
+    pub(crate) in_host_memory: &'static [&'static CStr],
+    /// The attribute that must be the type of lists, where the operator has uses without them.
+    pub(crate) only_lists: Option<&'static CStr>,
+    /// Whether all inputs are one argument.
+    pub(crate) variadic: bool,
+    /// Whether a kernel remembers something from one execution to the next.
+    pub(crate) has_state: bool,
+}
+
+/// A generator, whose seed is an attribute and whose state is in its kernel.
+const fn generator(name: &'static CStr, in_host_memory: &'static [&'static CStr]) -> Operator {
+    Operator { has_state: true, ..operator(name, in_host_memory) }
+}
+
+const fn operator(name: &'static CStr, in_host_memory: &'static [&'static CStr]) -> Operator {
+    Operator { name, in_host_memory, only_lists: None, variadic: false, has_state: false }
+}
+
+pub(crate) const OPERATORS: &[Operator] = &[
+    operator(c"EmptyTensorList", &[c"element_shape", c"max_num_elements"]),
+    operator(c"TensorListConcat", &[c"tensor", c"lengths"]),
+    operator(c"TensorListConcatLists", &[]),
+    operator(c"TensorListConcatV2", &[c"element_shape", c"leading_dims", c"tensor", c"lengths"]),
+    operator(c"TensorListElementShape", &[c"element_shape"]),
+    operator(c"TensorListFromTensor", &[c"tensor", c"element_shape"]),
+    operator(c"TensorListGather", &[c"indices", c"element_shape", c"values"]),
+    operator(c"TensorListGetItem", &[c"index", c"element_shape", c"item"]),
+    operator(c"TensorListLength", &[c"length"]),
+    operator(c"TensorListPopBack", &[c"element_shape", c"tensor"]),
+    operator(c"TensorListPushBack", &[c"tensor"]),
+    operator(c"TensorListPushBackBatch", &[c"tensor"]),
+    operator(c"TensorListReserve", &[c"element_shape", c"num_elements"]),
+    operator(c"TensorListResize", &[c"size"]),
+    operator(c"TensorListScatter", &[c"tensor", c"indices", c"element_shape"]),
+    operator(c"TensorListScatterIntoExistingList", &[c"tensor", c"indices"]),
+    operator(c"TensorListScatterV2", &[c"tensor", c"indices", c"element_shape", c"num_elements"]),
+    operator(c"TensorListSetItem", &[c"index", c"item"]),
+    operator(c"TensorListSplit", &[c"tensor", c"element_shape", c"lengths"]),
+    operator(c"TensorListStack", &[c"element_shape", c"tensor"]),
+    Operator { name: c"AddN", in_host_memory: &[], only_lists: Some(c"T"), variadic: true, has_state: false },
+    Operator {
+        name: c"ZerosLike",
+        in_host_memory: &[],
+        only_lists: Some(c"T"),
+        variadic: false,
+        has_state: false,
+    },
+    generator(c"Multinomial", &[c"logits", c"num_samples", c"output"]),
+    generator(
+        c"ParameterizedTruncatedNormal",
+        &[c"shape", c"means", c"stdevs", c"minvals", c"maxvals", c"output"],
+    ),
+    generator(c"RandomShuffle", &[c"value", c"output"]),
+    generator(c"RandomStandardNormal", &[c"shape", c"output"]),
+    generator(c"RandomUniform", &[c"shape", c"output"]),
+    generator(c"RandomUniformInt", &[c"shape", c"minval", c"maxval", c"output"]),
+    generator(c"TruncatedNormal", &[c"shape", c"output"]),
+    operator(c"StatelessMultinomial", &[c"logits", c"num_samples", c"seed", c"output"]),
+    operator(
+        c"StatelessParameterizedTruncatedNormal",
+        &[c"shape", c"seed", c"means", c"stddevs", c"minvals", c"maxvals", c"output"],
+    ),
+    operator(c"StatelessRandomNormal", &[c"shape", c"seed", c"output"]),
+    operator(c"StatelessRandomNormalV2", &[c"shape", c"key", c"counter", c"alg", c"output"]),
+    operator(c"StatelessRandomUniform", &[c"shape", c"seed", c"output"]),
+    operator(c"StatelessRandomUniformV2", &[c"shape", c"key", c"counter", c"alg", c"output"]),
+    operator(c"StatelessRandomUniformFullInt", &[c"shape", c"seed", c"output"]),
+    operator(c"StatelessRandomUniformFullIntV2", &[c"shape", c"key", c"counter", c"alg", c"output"]),
+    operator(c"StatelessRandomUniformInt", &[c"shape", c"seed", c"minval", c"maxval", c"output"]),
+    operator(
+        c"StatelessRandomUniformIntV2",
+        &[c"shape", c"key", c"counter", c"alg", c"minval", c"maxval", c"output"],
+    ),
+    operator(c"StatelessTruncatedNormal", &[c"shape", c"seed", c"output"]),
+    operator(c"StatelessTruncatedNormalV2", &[c"shape", c"key", c"counter", c"alg", c"output"]),
+];
