@@ -13,6 +13,7 @@ use crate::hook::{Call, Hook};
 use crate::inner;
 use crate::object_table::ObjectTable;
 use crate::options::{CreateOptions, Options, environment_variable};
+use crate::program_cache::ProgramCache;
 use crate::target::{self, Target};
 use crate::{device, device_target, topology};
 
@@ -26,6 +27,8 @@ pub struct ClientState {
     pub options: Options,
     /// The accelerator; `None`: everything runs on the host.
     pub target: Option<Target>,
+    /// Where whole programs are kept.
+    pub(crate) programs: Option<ProgramCache>,
     /// What `PJRT_Client_PlatformVersion` answers.
     platform_version: String,
 }
@@ -148,7 +151,8 @@ fn new_state(client: *mut Client, options: Options, target: Option<Target>) -> C
         inner_platform_version(client),
         inner::loaded().map_or("", |inner| &inner.identity),
     );
-    ClientState { options, target, platform_version }
+    let programs = ProgramCache::of(&options);
+    ClientState { options, target, programs, platform_version }
 }
 
 /// What the inner library says of its version.

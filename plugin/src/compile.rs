@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use pjrt_abi::args::{
     Args, ClientCompileArgs, ClientLoadArgs, CompileArgs, ExecutableDestroyArgs, LoadedExecutableDestroyArgs,
     Program,
 };
+use pjrt_abi::{Client, LoadedExecutable};
 
 use crate::client::{self, ClientState};
 use crate::custom_calls;
@@ -18,7 +20,9 @@ use crate::executable::{self, ExecutableState};
 use crate::hook::{Call, Hook};
 use crate::kernel::RegisteredKernel;
 use crate::passes::atan;
-use crate::{inner, loaded_executable, topology};
+use crate::program_cache::{KeptProgram, ProgramCache};
+use crate::records::RegionRecord;
+use crate::{inner, loaded_executable, program_cache, records, topology};
 
 /// One compilation under way.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub struct CompileContext {
     pub client: Arc<ClientState>,
     /// Kernels that the program will call, by key.
     pub kernels: BTreeMap<String, Arc<RegisteredKernel>>,
+    /// What became of the regions considered, in order.
+    pub regions: Vec<RegionRecord>,
     /// The module's name, once it has been seen.
     pub module: String,
     /// What the program costs, where regions of it were moved to the device: what is left of it does not tell.
@@ -50,6 +56,7 @@ impl UnderWay {
         let context = CompileContext {
             client,
             kernels: BTreeMap::new(),
+            regions: Vec::new(),
             module: String::new(),
             costs: None,
             failure: None,
@@ -81,12 +88,13 @@ pub(crate) fn with_context<R>(body: impl FnOnce(&mut CompileContext) -> R) -> Op
     Some(result)
 }
 
-/// Runs a compiling call of a client's and tells what the executable it makes needs to live.
+/// Runs a compiling call of a client's and tells what the executable it makes needs to live, and what became of its
+/// regions; `None` where these are not known.
 fn compile(
     client: Arc<ClientState>,
     forward: impl FnOnce() -> Result<(), Failure>,
     withdraw: impl FnOnce(),
-) -> Result<Arc<ExecutableState>, Failure> {
+) -> Result<(Arc<ExecutableState>, Option<Vec<RegionRecord>>), Failure> {
     let under_way = UnderWay::begin(Arc::clone(&client));
     if let Err(failure) = forward() {
         let module = under_way.end().and_then(|context| context.calling);
@@ -96,15 +104,15 @@ fn compile(
         });
     }
     // Gone where the offloader has panicked: then the module is untouched and calls no kernel.
-    let Some(CompileContext { kernels, module, costs, failure, .. }) = under_way.end() else {
-        return Ok(Arc::new(ExecutableState::new(client, BTreeMap::new(), String::new(), None)));
+    let Some(CompileContext { kernels, regions, module, costs, failure, .. }) = under_way.end() else {
+        return Ok((Arc::new(ExecutableState::new(client, BTreeMap::new(), String::new(), None)), None));
     };
     // The transform callback cannot fail, so the program is there; it must not reach the framework.
     if let Some(failure) = failure {
         withdraw();
         return Err(Failure::internal(failure));
     }
-    Ok(Arc::new(ExecutableState::new(client, kernels, module, costs)))
+    Ok((Arc::new(ExecutableState::new(client, kernels, module, costs)), Some(regions)))
 }
 
 /// Has the inner library destroy what it made.
@@ -126,13 +134,53 @@ unsafe fn program_bytes<'a>(program: *const Program) -> &'a [u8] {
     if program.is_null() {
         return &[];
     }
-    // SAFETY: the caller's promise.
-    let program = unsafe { &*program };
-    if program.code.is_null() {
+    // SAFETY: the caller's promise; the program says how many bytes it has.
+    unsafe { bytes((*program).code, (*program).code_size) }
+}
+
+/// Bytes of the framework's.
+///
+/// # Safety
+/// `data` must be null or point to `size` bytes, which live as long as the result is used.
+unsafe fn bytes<'a>(data: *const c_char, size: usize) -> &'a [u8] {
+    if data.is_null() {
         return &[];
     }
-    // SAFETY: the caller's promise; the program says how many bytes it has.
-    unsafe { std::slice::from_raw_parts(program.code.cast::<u8>(), program.code_size) }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }
+}
+
+/// The key under which the program of a call is kept.
+fn program_key(client: &ClientState, call: &Call<ClientCompileArgs>) -> String {
+    // SAFETY: the framework's program and options, valid during the call.
+    unsafe {
+        let format = match call.program.as_ref() {
+            Some(program) => bytes(program.format, program.format_size),
+            None => &[],
+        };
+        let options = bytes(call.compile_options, call.compile_options_size);
+        program_cache::key(client, format, program_bytes(call.program), options)
+    }
+}
+
+/// The program that an earlier process kept under a key, loaded.
+fn load_kept(
+    client: &Arc<ClientState>,
+    handle: *mut Client,
+    cache: &ProgramCache,
+    key: &str,
+) -> Option<*mut LoadedExecutable> {
+    let kept = cache.load(key)?;
+    match executable::from_bytes(client, handle, &kept.executable) {
+        Ok(executable) => {
+            kept.regions.into_iter().for_each(records::region_considered);
+            Some(executable)
+        }
+        Err(failure) => {
+            tracing::warn!("a program in the cache is compiled anew: {}", failure.into_message());
+            None
+        }
+    }
 }
 
 /// `PJRT_Client_Compile`
@@ -143,11 +191,18 @@ impl Hook for ClientCompile {
 
     fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
         let Some(client) = client::state(call.client) else { return call.forward() };
+        let key = client.programs.as_ref().map(|_| program_key(&client, call));
+        if let (Some(cache), Some(key)) = (&client.programs, &key)
+            && let Some(executable) = load_kept(&client, call.client, cache, key)
+        {
+            call.executable = executable;
+            return Ok(());
+        }
         // SAFETY: the framework's program, valid during the call.
         atan::probe_if_needed(unsafe { program_bytes(call.program) }, call.client);
         let made = RefCell::new(call);
-        let state = compile(
-            client,
+        let (state, regions) = compile(
+            Arc::clone(&client),
             || made.borrow_mut().forward(),
             || {
                 let mut args = LoadedExecutableDestroyArgs::new();
@@ -155,7 +210,14 @@ impl Hook for ClientCompile {
                 destroy(args);
             },
         )?;
-        loaded_executable::remember(made.borrow().executable, state);
+        let executable = made.borrow().executable;
+        if let (Some(cache), Some(key), Some(regions)) = (&client.programs, key, regions) {
+            match executable::to_bytes(executable, &state) {
+                Ok(executable) => cache.store(&key, &KeptProgram { regions, executable }),
+                Err(failure) => tracing::debug!("program not kept: {}", failure.into_message()),
+            }
+        }
+        loaded_executable::remember(executable, state);
         Ok(())
     }
 }
@@ -170,7 +232,7 @@ impl Hook for Compile {
         let client = client::state(call.client).or_else(|| topology::client_of(call.topology));
         let Some(client) = client else { return call.forward() };
         let made = RefCell::new(call);
-        let state = compile(
+        let (state, _) = compile(
             client,
             || made.borrow_mut().forward(),
             || {

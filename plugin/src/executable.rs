@@ -6,16 +6,17 @@ use std::ffi::c_char;
 use std::sync::{Arc, OnceLock};
 
 use pjrt_abi::args::{
-    ExecutableDeserializeAndLoadArgs, ExecutableDestroyArgs, ExecutableFingerprintArgs,
-    ExecutableSerializeArgs,
+    Args, ExecutableDeserializeAndLoadArgs, ExecutableDestroyArgs, ExecutableFingerprintArgs,
+    ExecutableSerializeArgs, LoadedExecutableGetExecutableArgs,
 };
-use pjrt_abi::{Executable, SerializedExecutable};
+use pjrt_abi::{Client, Executable, LoadedExecutable, SerializedExecutable};
 
 use crate::client::{self, ClientState};
 use crate::cost_analysis::CostProperties;
 use crate::envelope::Envelope;
 use crate::error::Failure;
 use crate::hook::{Call, Hook};
+use crate::inner;
 use crate::kernel::{self, RegisteredKernel};
 use crate::loaded_executable;
 use crate::object_table::ObjectTable;
@@ -154,6 +155,16 @@ fn serialize(call: &mut Call<ExecutableSerializeArgs>, state: &ExecutableState) 
     // SAFETY: the inner library's answer, valid until its deleter is called.
     let inner =
         unsafe { std::slice::from_raw_parts(call.serialized_bytes.cast::<u8>(), call.serialized_bytes_size) };
+    let bytes = envelope(inner, state);
+    if let Some(deleter) = call.serialized_executable_deleter {
+        // SAFETY: called once, and the bytes are not used any more.
+        unsafe { deleter(call.serialized_executable) };
+    }
+    Ok(bytes)
+}
+
+/// The inner library's bytes in our envelope.
+fn envelope(inner: &[u8], state: &ExecutableState) -> Vec<u8> {
     let kernels =
         state.kernels.iter().map(|(key, kernel)| (key.clone(), kernel.kernel().serialize())).collect();
     let envelope = Envelope {
@@ -169,11 +180,78 @@ fn serialize(call: &mut Call<ExecutableSerializeArgs>, state: &ExecutableState) 
         inner: inner.to_vec(),
         kernels,
     };
-    if let Some(deleter) = call.serialized_executable_deleter {
-        // SAFETY: called once, and the bytes are not used any more.
-        unsafe { deleter(call.serialized_executable) };
-    }
-    Ok(envelope.to_bytes())
+    envelope.to_bytes()
+}
+
+/// A program of ours that was just compiled, as bytes.
+///
+/// # Errors
+/// The inner library's.
+pub(crate) fn to_bytes(loaded: *mut LoadedExecutable, state: &ExecutableState) -> Result<Vec<u8>, Failure> {
+    let mut executable = LoadedExecutableGetExecutableArgs::new();
+    executable.loaded_executable = loaded;
+    call_inner(&mut executable)?;
+    let mut serialized = ExecutableSerializeArgs::new();
+    serialized.executable = executable.executable;
+    let outcome = call_inner(&mut serialized).map(|()| {
+        // SAFETY: the inner library's answer, valid until its deleter is called, once.
+        unsafe {
+            let inner = std::slice::from_raw_parts(
+                serialized.serialized_bytes.cast::<u8>(),
+                serialized.serialized_bytes_size,
+            );
+            let bytes = envelope(inner, state);
+            if let Some(deleter) = serialized.serialized_executable_deleter {
+                deleter(serialized.serialized_executable);
+            }
+            bytes
+        }
+    });
+    let mut destroy = ExecutableDestroyArgs::new();
+    destroy.executable = executable.executable;
+    call_inner(&mut destroy)?;
+    outcome
+}
+
+/// A program from what [`to_bytes`] or [`Serialize`] made of it, loaded into a client.
+///
+/// # Errors
+/// The bytes are not whole, not from such a client, or the inner library does not take them.
+pub(crate) fn from_bytes(
+    client: &Arc<ClientState>,
+    handle: *mut Client,
+    bytes: &[u8],
+) -> Result<*mut LoadedExecutable, Failure> {
+    load(client, bytes, |inner| {
+        let mut args = ExecutableDeserializeAndLoadArgs::new();
+        args.client = handle;
+        (args.serialized_executable, args.serialized_executable_size) = (inner.as_ptr().cast(), inner.len());
+        call_inner(&mut args).map(|()| args.loaded_executable)
+    })
+}
+
+/// Calls a function of the inner library, whose arguments are filled in.
+fn call_inner<A: Args>(args: &mut A) -> Result<(), Failure> {
+    let function = inner::get()?.function(A::SLOT)?;
+    // SAFETY: the callers above fill in what each function wants, with live objects of the inner library's.
+    Failure::check(unsafe { function((&raw mut *args).cast()) })
+}
+
+/// Loads an executable in its envelope; `load_inner` does the inner library's part.
+fn load(
+    client: &Arc<ClientState>,
+    bytes: &[u8],
+    load_inner: impl FnOnce(&[u8]) -> Result<*mut LoadedExecutable, Failure>,
+) -> Result<*mut LoadedExecutable, Failure> {
+    let envelope = Envelope::from_bytes(bytes, client.fingerprint())
+        .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
+    let kernels = load_kernels(client, &envelope.kernels)?;
+    let loaded = load_inner(&envelope.inner)?;
+    let costs = (!kernels.is_empty()).then_some(envelope.costs);
+    let mut state = ExecutableState::new(Arc::clone(client), kernels, envelope.module, costs);
+    state.loaded_from = Some(bytes.to_vec());
+    loaded_executable::remember(loaded, Arc::new(state));
+    Ok(loaded)
 }
 
 /// Frees what [`Serialize`] handed out.
@@ -196,19 +274,13 @@ impl Hook for DeserializeAndLoad {
         }
         // SAFETY: the framework says where its bytes are and how many.
         let bytes = unsafe { std::slice::from_raw_parts(given.0.cast::<u8>(), given.1) };
-        let envelope = Envelope::from_bytes(bytes, client.fingerprint())
-            .map_err(|error| Failure::invalid_argument(format!("act: {error}")))?;
-        let kernels = load_kernels(&client, &envelope.kernels)?;
-        call.serialized_executable = envelope.inner.as_ptr().cast();
-        call.serialized_executable_size = envelope.inner.len();
-        let outcome = call.forward();
-        (call.serialized_executable, call.serialized_executable_size) = given;
-        outcome?;
-        let costs = (!kernels.is_empty()).then_some(envelope.costs);
-        let mut state = ExecutableState::new(client, kernels, envelope.module, costs);
-        state.loaded_from = Some(bytes.to_vec());
-        let state = Arc::new(state);
-        loaded_executable::remember(call.loaded_executable, state);
+        load(&client, bytes, |inner| {
+            call.serialized_executable = inner.as_ptr().cast();
+            call.serialized_executable_size = inner.len();
+            let outcome = call.forward();
+            (call.serialized_executable, call.serialized_executable_size) = given;
+            outcome.map(|()| call.loaded_executable)
+        })?;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 
 mod api;
 mod build_id;
+mod cache_folder;
 pub mod cli;
 pub mod client;
 pub mod command_abi;
@@ -30,11 +31,13 @@ mod inner;
 pub mod kernel;
 mod loaded_executable;
 mod log;
+mod map_order;
 mod object_table;
 pub mod offload;
 pub mod options;
 mod passes;
 mod profiler;
+mod program_cache;
 pub mod python_abi;
 mod python_callback;
 pub mod records;

@@ -19,6 +19,7 @@ const OWN_OPTIONS: &[(&str, &str)] = &[
     ("alloc", "ACT_ALLOC"),
     ("strict", "ACT_STRICT"),
     ("cache_dir", "ACT_CACHE_DIR"),
+    ("cache_programs", "ACT_CACHE_PROGRAMS"),
     ("compile_timeout", "ACT_COMPILE_TIMEOUT"),
     ("verify", "ACT_VERIFY"),
     ("xla_plugin", "ACT_XLA_PLUGIN"),
@@ -83,6 +84,8 @@ pub struct Options {
     pub strict: bool,
     /// Where compiled kernels are kept from one process to the next; `None`: nowhere.
     pub cache_dir: Option<PathBuf>,
+    /// Whether whole programs are kept there too.
+    pub cache_programs: bool,
     /// The most time that the search for one kernel's code may take.
     pub compile_timeout: Option<Duration>,
     /// See [`Verify`].
@@ -205,6 +208,7 @@ impl Options {
             allocator: choice(given("alloc"), "alloc", ALLOCATOR_VALUES)?,
             strict: flag("strict")?,
             cache_dir: given("cache_dir").filter(|&folder| folder != NO_CACHE).map(PathBuf::from),
+            cache_programs: flag("cache_programs")?,
             compile_timeout: given("compile_timeout")
                 .map(|text| seconds("compile_timeout", text))
                 .transpose()?,

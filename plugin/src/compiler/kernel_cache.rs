@@ -1,26 +1,15 @@
 //! What became of regions, kept in a folder from one process to the next: their stitched code, or the reason why there
 //! is none. An entry is named by the region's key, which holds everything that decides it, this very build included.
 //!
-//! Processes share a folder without locks: an entry appears as a whole or not at all, and the same key means the same
-//! contents. What is damaged, missing or cannot be read is compiled anew; a cache never fails a program.
+//! The same key means the same contents. What is damaged, missing or cannot be read is compiled anew; a cache never fails
+//! a program.
 
 use super::summary::RegionSummary;
+use crate::cache_folder::CacheFolder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
-
-/// Bytes that a cache may take, unless another limit is given.
-const DEFAULT_LIMIT: u64 = 1 << 30;
-
-/// After this many bytes written the folder is measured: other processes write into it too.
-const MEASURE_EVERY: u64 = 16 << 20;
-
-/// To what part of its limit a cache that is too large is cut.
-const CUT_TO: (u64, u64) = (3, 4);
 
 const DIGEST_HEX: usize = 64;
 
@@ -47,11 +36,7 @@ struct Stored {
 /// A folder of entries.
 #[derive(Debug)]
 pub struct KernelCache {
-    folder: PathBuf,
-    /// Bytes.
-    limit: u64,
-    /// Bytes written since the folder was last measured.
-    unmeasured: AtomicU64,
+    folder: CacheFolder,
 }
 
 /// Entries of this process's caches that were found, that were not there, that were of no use.
@@ -67,25 +52,12 @@ pub fn kernel_cache_counts() -> serde_json::Value {
 
 impl KernelCache {
     pub fn new(folder: PathBuf) -> KernelCache {
-        KernelCache::with_limit(folder, DEFAULT_LIMIT)
-    }
-
-    /// One that may take up to `limit` bytes.
-    fn with_limit(folder: PathBuf, limit: u64) -> KernelCache {
-        // Measured at the first entry written.
-        let unmeasured = AtomicU64::new(MEASURE_EVERY);
-        KernelCache { folder, limit, unmeasured }
-    }
-
-    /// Two letters of the key make a folder, so that none gets too many files.
-    fn path(&self, key: &str) -> PathBuf {
-        self.folder.join(&key[..2.min(key.len())]).join(key)
+        KernelCache { folder: CacheFolder::new(folder) }
     }
 
     /// The entry of a region, if there is a whole one.
     pub(super) fn load(&self, key: &str) -> Option<Entry> {
-        let path = self.path(key);
-        let Ok(bytes) = fs::read(&path) else {
+        let Some(bytes) = self.folder.read(key) else {
             MISSING.fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -94,75 +66,19 @@ impl KernelCache {
             return None;
         };
         FOUND.fetch_add(1, Ordering::Relaxed);
-        // What was used last goes last; where that cannot be noted, age alone decides.
-        let used = fs::File::options().append(true).open(&path);
-        let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
         Some(entry)
     }
 
     /// An entry turned out to be of no use.
     pub(super) fn damaged(&self, key: &str) {
-        tracing::warn!("a damaged kernel in the cache is compiled anew: {}", self.path(key).display());
+        tracing::warn!("a damaged kernel in the cache is compiled anew: {}", self.folder.path(key).display());
         DAMAGED.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps an entry, and removes those that were used longest ago where there are too many.
+    /// Keeps an entry.
     pub(super) fn store(&self, key: &str, entry: &Entry) {
-        let bytes = encode(key, entry);
-        if let Err(error) = write_whole(&self.path(key), &bytes) {
-            tracing::info!("kernel not kept in {}: {error}", self.folder.display());
-            return;
-        }
-        let unmeasured = self.unmeasured.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if unmeasured >= MEASURE_EVERY.min(self.limit) {
-            self.unmeasured.store(0, Ordering::Relaxed);
-            self.cut();
-        }
+        self.folder.write(key, &encode(key, entry));
     }
-
-    fn cut(&self) {
-        let mut entries: Vec<(SystemTime, u64, PathBuf)> = files_below(&self.folder);
-        let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
-        if total <= self.limit {
-            return;
-        }
-        entries.sort();
-        let wanted = self.limit / CUT_TO.1 * CUT_TO.0;
-        for (_, size, path) in entries {
-            if total <= wanted {
-                break;
-            }
-            // Another process may have been faster.
-            let _ = fs::remove_file(path);
-            total -= size;
-        }
-    }
-}
-
-/// Files two levels down, with the time of their last use and their size; what cannot be looked at is left out.
-fn files_below(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
-    let list = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
-    list(folder)
-        .flat_map(|below| list(&below.path()).collect::<Vec<_>>())
-        .filter_map(|file| {
-            let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
-            Some((metadata.modified().ok()?, metadata.len(), file.path()))
-        })
-        .collect()
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder)?;
-    // A name that no other writer has; threads of one process may store the same key at once.
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let partial = folder.join(format!(".{}.{number}", std::process::id()));
-    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    written
 }
 
 fn encode(key: &str, entry: &Entry) -> Vec<u8> {
@@ -186,12 +102,13 @@ fn decode(bytes: &[u8], key: &str) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::time::Duration;
 
     fn cache(name: &str, limit: u64) -> KernelCache {
         let folder = std::env::temp_dir().join(format!("act-kernel-cache-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        KernelCache::with_limit(folder, limit)
+        KernelCache { folder: CacheFolder::with_limit(folder, limit) }
     }
 
     fn refused(text: &str) -> Entry {
@@ -200,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_found_by_its_key() {
-        let cache = cache("found", DEFAULT_LIMIT);
+        let cache = cache("found", 1 << 30);
         cache.store("abcd", &refused("why"));
         assert_eq!(cache.load("abcd"), Some(refused("why")));
         assert_eq!(cache.load("abce"), None);
@@ -208,19 +125,19 @@ mod tests {
 
     #[test]
     fn damage_is_noticed_wherever_it_is() {
-        let cache = cache("damage", DEFAULT_LIMIT);
+        let cache = cache("damage", 1 << 30);
         cache.store("abcd", &refused("why"));
-        let whole = fs::read(cache.path("abcd")).unwrap();
+        let whole = fs::read(cache.folder.path("abcd")).unwrap();
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
-            fs::write(cache.path("abcd"), &damaged).unwrap();
+            fs::write(cache.folder.path("abcd"), &damaged).unwrap();
             assert_eq!(cache.load("abcd"), None, "byte {at}");
-            fs::write(cache.path("abcd"), &whole[..at]).unwrap();
+            fs::write(cache.folder.path("abcd"), &whole[..at]).unwrap();
             assert_eq!(cache.load("abcd"), None, "{at} bytes");
         }
         // Under the name of another region it is damage too.
-        fs::write(cache.path("abce"), &whole).unwrap();
+        fs::write(cache.folder.path("abce"), &whole).unwrap();
         assert_eq!(cache.load("abce"), None);
         cache.store("abcd", &refused("why"));
         assert_eq!(cache.load("abcd"), Some(refused("why")));
@@ -235,7 +152,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(3));
             assert!(cache.load("0000").is_some(), "used all the time, gone after {n}");
         }
-        let total: u64 = files_below(&cache.folder).iter().map(|(_, size, _)| size).sum();
+        let total = cache.folder.size();
         assert!(total <= 8_000, "{total} bytes");
         assert_eq!(cache.load("0001"), None);
         assert!(cache.load("0039").is_some());
@@ -250,7 +167,7 @@ mod tests {
 
     #[test]
     fn writers_at_once_leave_whole_entries() {
-        let cache = cache("writers", DEFAULT_LIMIT);
+        let cache = cache("writers", 1 << 30);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

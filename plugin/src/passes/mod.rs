@@ -51,7 +51,8 @@ pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>>
             context.failure.get_or_insert(failure);
         }
         for region in report.regions {
-            records::region_considered(region);
+            records::region_considered(region.clone());
+            context.regions.push(region);
         }
         for (key, kernel) in report.kernels {
             let kernel = kernel::register(&key, kernel);
