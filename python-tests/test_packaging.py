@@ -59,6 +59,7 @@ def test_tag_is_true_of_every_binary(wheel: Distribution) -> None:
     assert tag
     assert tag.group(1) == "manylinux_2_28"
     binaries = [located(wheel, "act_pjrt/libact_pjrt.so"), located(wheel, "bin/act")]
+    binaries.append(located(wheel, "act_pjrt/libact_tensorflow.so"))
     binaries.append(located(wheel, "act_pjrt/xla/pjrt_c_api_cpu_plugin.so"))
     floor = subprocess.run(
         [sys.executable, ROOT / "ci" / "glibc_floor.py", *binaries],
@@ -69,15 +70,38 @@ def test_tag_is_true_of_every_binary(wheel: Distribution) -> None:
     assert floor.stdout.strip() == tag.group(1)
 
 
-def test_library_exports_nothing_else(wheel: Distribution) -> None:
-    """Everything else is hidden, so that two copies of LLVM in one process do not meet."""
-    library = located(wheel, "act_pjrt/libact_pjrt.so")
+def exported(library: Path) -> set[str]:
+    """The names that a library offers."""
     table = subprocess.run(
         ["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True
     )
-    names = {line.split()[-1].split("@")[0] for line in table.stdout.splitlines()}
+    return {line.split()[-1].split("@")[0] for line in table.stdout.splitlines()}
+
+
+def test_library_exports_nothing_else(wheel: Distribution) -> None:
+    """Everything else is hidden, so that two copies of LLVM in one process do not meet."""
+    names = exported(located(wheel, "act_pjrt/libact_pjrt.so"))
     assert "GetPjrtApi" in names
     assert {name for name in names if not name.startswith("act_")} == {"GetPjrtApi"}
+
+
+def test_tensorflows_library_links_nothing_of_it(wheel: Distribution) -> None:
+    """It offers what TensorFlow looks for in a device's library, and needs the C library alone."""
+    library = located(wheel, "act_pjrt/libact_tensorflow.so")
+    assert exported(library) == {"GetPjrtApi", "TFNPD_InitPlugin", "TF_InitKernel"}
+    dynamic = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
+    needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+    assert needed <= {"libc.so.6", "libgcc_s.so.1", "libm.so.6", "ld-linux-x86-64.so.2"}
+
+
+def test_python_starts_with_one_line_for_tensorflow(wheel: Distribution) -> None:
+    """Beside the packages, where Python executes it; it does nothing where the variable is not set."""
+    (line,) = located(wheel, "act_pjrt_tensorflow.pth").read_text().splitlines()
+    assert line.startswith("import os; os.environ.get(")
+    assert (
+        located(wheel, "act_pjrt_tensorflow.pth").parent
+        == located(wheel, "act_pjrt/__init__.py").parent.parent
+    )
 
 
 def test_dependencies(wheel: Distribution) -> None:

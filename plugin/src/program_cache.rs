@@ -10,7 +10,7 @@ use crate::cache_folder::CacheFolder;
 use crate::client::ClientState;
 use crate::compiler::hexadecimal;
 use crate::map_order;
-use crate::options::Options;
+use crate::options::{Options, Verify};
 use crate::records::RegionRecord;
 
 const DIGEST_SIZE: usize = 32;
@@ -32,11 +32,11 @@ pub(crate) struct KeptProgram {
 }
 
 impl ProgramCache {
-    /// The cache that a client's options ask for. With a dump there is none, as it shows every step, nor with a bound on
-    /// time, as another process may have more of it.
+    /// The cache that a client's options ask for. With a dump there is none, as it shows every step, nor with proofs, as
+    /// they are made of what is compiled, nor with a bound on time, as another process may have more of it.
     pub(crate) fn of(options: &Options) -> Option<ProgramCache> {
-        let wanted =
-            options.cache_programs && options.dump_dir.is_none() && options.compile_timeout.is_none();
+        let every_step = options.dump_dir.is_some() || options.verify != Verify::Off;
+        let wanted = options.cache_programs && !every_step && options.compile_timeout.is_none();
         let folder = options.cache_dir.clone().filter(|_| wanted)?;
         Some(ProgramCache { folder: CacheFolder::new(folder) })
     }
@@ -133,6 +133,7 @@ mod tests {
             Options { cache_programs: false, ..wanted.clone() },
             Options { cache_dir: None, ..wanted.clone() },
             Options { dump_dir: Some("y".into()), ..wanted.clone() },
+            Options { verify: Verify::On, ..wanted.clone() },
             Options { compile_timeout: Some(std::time::Duration::from_secs(1)), ..wanted },
         ];
         assert!(without.iter().all(|options| ProgramCache::of(options).is_none()));
