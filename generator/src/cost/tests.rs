@@ -149,8 +149,9 @@ fn loops_cost_what_they_cost_run_to_the_end() {
         let mut row = || at(below(24), &steps);
         let instrs = vec![load(&isa, 1, row()), load(&isa, 3, row()), add(&isa, 2, [row(), row(), row()])];
         let nest = repeat(0, outer, vec![repeat(1, inner, instrs)]);
+        // A skip may lose the waits of a round or two: 40 cycles, beside a twentieth.
         let (modelled, exact) = (QueueModel.cost(&isa, &nest), exact(&isa, &nest));
-        assert!(modelled.abs_diff(exact) * 20 <= exact, "{modelled} instead of {exact}: {nest:?}");
+        assert!(modelled.abs_diff(exact) <= exact / 20 + 40, "{modelled} instead of {exact}: {nest:?}");
         assert!(QueueModel.nest_bound(&isa, &nest) <= exact);
     }
     // Rounds by the million cost no more time than a few.

@@ -1,6 +1,7 @@
 //! Code for Gemmini against what experts write by hand, as counts of instructions and bytes . `cargo bench -p
 //! act-generator --bench experts` prints the table.
 
+#[allow(dead_code, reason = "the bench uses the rest")]
 mod programs;
 
 use act_isa::load_target;
