@@ -14,9 +14,11 @@ pub enum PiiOp {
     HbmView(View),
     /// Parameter k of the kernel, which lies on chip.
     OnChipInput(usize),
-    /// A partially instantiated instruction. Operands are the inputs in the description's order. `store` is the
-    /// window that output 0 goes to when it lies in d0.
+    /// A partially instantiated instruction. Operands are the inputs in the description's order. The node's value is
+    /// output 0. `store` is the window of the output that lies in d0, if there is one.
     Instr { op: InstrId, alpha: Vec<AttrVal>, store: Option<View> },
+    /// Another output of the instruction that is its operand; outputs without such a node are wanted by nobody.
+    Output { number: usize },
     /// Identity instruction: a box of the operand's slot, in access dimensions of its buffer.
     SliceH { start: Vec<u64> },
     /// Identity instruction: the operands' slots are adjacent along access dimension `dim`, in order.

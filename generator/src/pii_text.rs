@@ -32,6 +32,7 @@ impl Display for PiiText<'_> {
                     write!(f, "slice[{}]", ranges.collect::<Vec<String>>().join(", "))?;
                 }
                 PiiOp::ConcatH { dim } => write!(f, "concat[{dim}]")?,
+                PiiOp::Output { number } => write!(f, "output{number}")?,
                 PiiOp::Instr { op, alpha, .. } => {
                     let instr = self.isa.instrs.get(usize::from(op.0));
                     match instr {

@@ -5,7 +5,7 @@
 use super::facts::{Source, TensorGraph};
 use super::language::TensorNode;
 use super::matcher::{Look, Matcher};
-use super::matching::{Input, Match, Matching};
+use super::matching::{Execution, Input, Match, Matching};
 use super::round_trips;
 use super::view::Layout;
 use act_hlo::OpKind;
@@ -23,11 +23,18 @@ pub(crate) enum Demand {
     /// In a buffer, in a slot of its own; the number tells copies apart.
     Made(Id, BufferId, usize),
     Store(Id, Layout),
+    /// The execution of an instruction with several outputs; the number tells copies apart.
+    Run(Box<Execution>, usize),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Instr(Match),
+    /// One of the outputs of an execution.
+    Output {
+        number: usize,
+        lens: Vec<u64>,
+    },
     /// Parameter k of the kernel lies there already.
     Input {
         parameter: usize,
@@ -68,6 +75,8 @@ pub(crate) struct Expander<'a> {
     pub(crate) ins: &'a [Place],
     /// Class of every parameter.
     pub(crate) params: &'a [Id],
+    /// The results of the kernel that lie in d0, and where.
+    pub(crate) stored: &'a [(Id, Layout)],
 }
 
 impl Expander<'_> {
@@ -91,17 +100,18 @@ impl Expander<'_> {
     fn choices(&self, demand: &Demand) -> Vec<(Choice, Vec<Demand>, u64)> {
         match demand {
             Demand::OnChip(class, buffer) => {
-                let mut found = self.made(*class, *buffer);
+                let mut found = self.made(*class, *buffer, 0);
                 found.extend(self.identities(*class, *buffer));
                 found
             }
-            Demand::Made(class, buffer, _) => self.made(*class, *buffer),
+            Demand::Made(class, buffer, copy) => self.made(*class, *buffer, *copy),
             Demand::Store(class, place) => self.store(*class, place),
+            Demand::Run(execution, _) => vec![self.executed(execution.first.clone())],
         }
     }
 
     /// Inputs that lie there, and instructions.
-    fn made(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
+    fn made(&self, class: Id, buffer: BufferId, copy: usize) -> Vec<(Choice, Vec<Demand>, u64)> {
         let mut found = Vec::new();
         for (k, (place, param)) in self.ins.iter().zip(self.params).enumerate() {
             if let Place::OnChip { buf, .. } = place
@@ -113,15 +123,19 @@ impl Expander<'_> {
                 found.push((Choice::Input { parameter: k, lens }, Vec::new(), 0));
             }
         }
-        let matching = Matching { isa: self.isa, egraph: self.egraph };
+        let matching = self.matching();
         let look = self.look(class);
         for matcher in self.matchers.iter().filter(|m| m.may_fill(buffer, &look)) {
             let matches = matching.on_chip(matcher, class, buffer);
-            found.extend(matches.into_iter().map(|m| self.instruction(m)));
+            found.extend(matches.into_iter().map(|m| self.instruction(m, copy)));
         }
         // At the same cost a constant is better made on the device than read.
         found.sort_by_key(|(choice, ..)| matches!(choice, Choice::Instr(m) if m.reads_constants()));
         found
+    }
+
+    fn matching(&self) -> Matching<'_> {
+        Matching { isa: self.isa, egraph: self.egraph, stored: self.stored }
     }
 
     fn look(&self, class: Id) -> Look {
@@ -134,7 +148,18 @@ impl Expander<'_> {
         Look { elem: facts.shape.elem, operators, in_memory, constant: facts.value.is_some() }
     }
 
-    fn instruction(&self, m: Match) -> (Choice, Vec<Demand>, u64) {
+    /// An instruction, or the output of one that has several, which are had by one execution.
+    fn instruction(&self, m: Match, copy: usize) -> (Choice, Vec<Demand>, u64) {
+        match m.execution() {
+            Some((number, execution)) => {
+                let choice = Choice::Output { number, lens: m.lens };
+                (choice, vec![Demand::Run(Box::new(execution), copy)], 0)
+            }
+            None => self.executed(m),
+        }
+    }
+
+    fn executed(&self, m: Match) -> (Choice, Vec<Demand>, u64) {
         let needs = m.inputs.iter().filter_map(|input| match input {
             Input::OnChip(class, buffer) => Some(Demand::OnChip(*class, *buffer)),
             Input::Hbm { source: Source::Stored(class), .. } => {
@@ -244,13 +269,13 @@ impl Expander<'_> {
     }
 
     fn store(&self, class: Id, place: &Layout) -> Vec<(Choice, Vec<Demand>, u64)> {
-        let matching = Matching { isa: self.isa, egraph: self.egraph };
+        let matching = self.matching();
         let mut found = Vec::new();
         for (class, place) in self.destinations(class, place) {
             let look = self.look(class);
             for matcher in self.matchers.iter().filter(|m| m.may_store(&look)) {
                 let matches = matching.store(matcher, class, &place);
-                found.extend(matches.into_iter().map(|m| self.instruction(m)));
+                found.extend(matches.into_iter().map(|m| self.instruction(m, 0)));
             }
             for node in &self.egraph[class].nodes {
                 let OpKind::Concatenate { dim } = node.op() else { continue };
@@ -312,6 +337,7 @@ impl DemandGraph {
     pub(crate) fn buffer(&self, demand: usize) -> Option<BufferId> {
         match self.demands.get_index(demand)?.0 {
             Demand::OnChip(_, buffer) | Demand::Made(_, buffer, _) => Some(*buffer),
+            Demand::Run(execution, _) => execution.buffer,
             Demand::Store(..) => None,
         }
     }

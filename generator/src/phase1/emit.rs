@@ -19,6 +19,8 @@ pub(crate) struct Emitter<'a> {
     pii: PiiGraph,
     done: BTreeMap<usize, Vec<PiiId>>,
     views: BTreeMap<View, PiiId>,
+    /// Further outputs of instructions.
+    outputs: BTreeMap<(PiiId, usize), PiiId>,
     placed: BTreeMap<ConstId, usize>,
     fills: BTreeMap<ConstId, (usize, usize)>,
 }
@@ -36,6 +38,7 @@ impl<'a> Emitter<'a> {
             pii: PiiGraph::default(),
             done: BTreeMap::new(),
             views: BTreeMap::new(),
+            outputs: BTreeMap::new(),
             placed: BTreeMap::new(),
             fills: BTreeMap::new(),
         }
@@ -74,6 +77,10 @@ impl<'a> Emitter<'a> {
                 let operands = needs.into_iter().flatten().collect();
                 vec![self.node(PiiOp::ConcatH { dim: *dim }, operands, buffer, lens.clone())]
             }
+            Choice::Output { number, lens } => {
+                let instr = *needs.into_iter().flatten().collect::<Vec<_>>().first()?;
+                vec![self.output(instr, *number, buffer, lens)]
+            }
             Choice::Instr(m) => {
                 let mut needs = needs.into_iter();
                 let mut operands = Vec::with_capacity(m.inputs.len());
@@ -100,6 +107,19 @@ impl<'a> Emitter<'a> {
     fn node(&mut self, op: PiiOp, operands: Vec<PiiId>, buffer: Option<BufferId>, lens: Vec<u64>) -> PiiId {
         let id = PiiId(self.pii.nodes.len() as u32);
         self.pii.nodes.push(PiiNode { op, operands, buffer, lens });
+        id
+    }
+
+    /// An output of an instruction, whoever else wants it.
+    fn output(&mut self, instr: PiiId, number: usize, buffer: Option<BufferId>, lens: &[u64]) -> PiiId {
+        if number == 0 {
+            return instr;
+        }
+        if let Some(&id) = self.outputs.get(&(instr, number)) {
+            return id;
+        }
+        let id = self.node(PiiOp::Output { number }, vec![instr], buffer, lens.to_vec());
+        self.outputs.insert((instr, number), id);
         id
     }
 

@@ -51,10 +51,11 @@ pub(crate) enum Form {
 /// Where the matched value appears.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// In a slot of a buffer, with these lengths.
-    OnChip { root: usize, buffer: BufferId, lens: Vec<Polynomial> },
-    /// In d0: the statement's value, once the movement operators after it are read as a view of the window.
-    Store { root: usize, view: SymbolicView },
+    /// Output `output`, in a slot of a buffer, with these lengths.
+    OnChip { output: usize, root: usize, buffer: BufferId, lens: Vec<Polynomial> },
+    /// Output `output`, in d0: the statement's value, once the movement operators after it are read as a view of the
+    /// window.
+    Store { output: usize, root: usize, view: SymbolicView },
 }
 
 /// What a class looks like from outside: enough to see that most rules cannot match it.
@@ -72,8 +73,10 @@ pub(crate) struct Look {
 pub enum UnmatchableError {
     #[error(transparent)]
     NotSelectable(#[from] NotSelectable),
-    #[error("it writes {0} slices; a pattern has one root")]
-    Outputs(usize),
+    #[error("it has no output")]
+    NoOutput,
+    #[error("it writes {0} places of d0 at once")]
+    Stores(usize),
     #[error("input {0} does not occur in its semantics")]
     UnusedInput(usize),
     #[error("{0} refers to something that the description does not define")]
@@ -84,13 +87,21 @@ impl Matcher {
     /// Derives the rule of an instruction.
     ///
     /// # Errors
-    /// Instructions whose semantics no single-rooted pattern expresses.
+    /// Instructions whose semantics no pattern expresses.
     pub(crate) fn generate(isa: &Isa, id: InstrId, origin: InstrId) -> Result<Matcher, UnmatchableError> {
         let instr = isa.instr(id);
         let computation = &instr.computation;
-        let ([output], [root]) = (instr.outputs.as_slice(), computation.roots.as_slice()) else {
-            return Err(UnmatchableError::Outputs(instr.outputs.len()));
-        };
+        let roots = &computation.roots;
+        if instr.outputs.is_empty() {
+            return Err(UnmatchableError::NoOutput);
+        }
+        if roots.len() != instr.outputs.len() {
+            return Err(UnmatchableError::Dangling("a result"));
+        }
+        let stores = instr.outputs.iter().filter(|output| matches!(output, Slice::Hbm(_))).count();
+        if stores > 1 {
+            return Err(UnmatchableError::Stores(stores));
+        }
         let mut rims: Vec<Vec<(usize, SymbolicView)>> = Vec::new();
         let mut patterns: Vec<Pattern> = Vec::new();
         for stmt in &computation.stmts {
@@ -108,21 +119,32 @@ impl Matcher {
                 forms,
             });
         }
-        let used = used_inputs(&computation.stmts, *root);
+        let used = used_inputs(&computation.stmts, roots);
         if let Some(input) = (0..instr.inputs.len()).find(|k| !used.contains(k)) {
             return Err(UnmatchableError::UnusedInput(input));
         }
-        let targets = match output {
-            Slice::OnChip(slice) => {
-                if usize::from(slice.buffer.0) >= isa.buffers.len() {
-                    return Err(UnmatchableError::Dangling("the output"));
+        let mut targets = Vec::new();
+        for (output, (slice, &root)) in instr.outputs.iter().zip(roots).enumerate() {
+            match slice {
+                Slice::OnChip(slice) => {
+                    if usize::from(slice.buffer.0) >= isa.buffers.len() {
+                        return Err(UnmatchableError::Dangling("an output"));
+                    }
+                    let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
+                    let roots = std::iter::once(root).chain(retyped(&computation.stmts, root));
+                    let (buffer, lens) = (slice.buffer, &lens);
+                    targets.extend(roots.map(|root| Target::OnChip {
+                        output,
+                        root,
+                        buffer,
+                        lens: lens.clone(),
+                    }));
                 }
-                let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
-                let roots = std::iter::once(*root).chain(retyped(&computation.stmts, *root));
-                roots.map(|root| Target::OnChip { root, buffer: slice.buffer, lens: lens.clone() }).collect()
+                Slice::Hbm(window) => {
+                    targets.extend(store_targets(instr, output, root, SymbolicView::window(window)));
+                }
             }
-            Slice::Hbm(window) => store_targets(instr, *root, SymbolicView::window(window)),
-        };
+        }
         Ok(Matcher { instr: id, origin, patterns, targets, loose: false })
     }
 }
@@ -251,10 +273,10 @@ fn splat_of(pattern: &Pattern) -> Option<&SymConst> {
     }
 }
 
-fn used_inputs(stmts: &[act_isa::Stmt], root: usize) -> Vec<usize> {
+fn used_inputs(stmts: &[act_isa::Stmt], roots: &[usize]) -> Vec<usize> {
     let mut used = Vec::new();
     let mut seen = vec![false; stmts.len()];
-    let mut todo = vec![root];
+    let mut todo = roots.to_vec();
     while let Some(s) = todo.pop() {
         if s >= stmts.len() || std::mem::replace(&mut seen[s], true) {
             continue;
@@ -269,7 +291,7 @@ fn used_inputs(stmts: &[act_isa::Stmt], root: usize) -> Vec<usize> {
 
 /// The statements whose value a store puts at a strided place: from the root down through movement operators. A level
 /// that can be passed without a condition is not kept, unless it is the same bits as another type.
-fn store_targets(instr: &Instr, root: usize, window: SymbolicView) -> Vec<Target> {
+fn store_targets(instr: &Instr, output: usize, root: usize, window: SymbolicView) -> Vec<Target> {
     let stmts = &instr.computation.stmts;
     let mut targets = Vec::new();
     let mut levels = vec![(root, window)];
@@ -285,7 +307,7 @@ fn store_targets(instr: &Instr, root: usize, window: SymbolicView) -> Vec<Target
         };
         let passed = |(_, v): &(usize, SymbolicView)| v.side == view.side;
         if !deeper.iter().any(passed) || retyped(stmts, at).is_some() {
-            targets.push(Target::Store { root: at, view });
+            targets.push(Target::Store { output, root: at, view });
         }
         levels.extend(deeper);
     }

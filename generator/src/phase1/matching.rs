@@ -5,6 +5,7 @@ use super::facts::{Source, TensorGraph, Value};
 use super::language::{ConstId, HeadOp};
 use super::matcher::{Form, Matcher, Target};
 use super::polynomial::{Polynomial, Solution};
+use super::symbolic::SymbolicView;
 use super::view::Layout;
 use act_hlo::{ElemType, Literal, OpKind, Shape};
 use act_isa::constant::int_scalar;
@@ -12,7 +13,7 @@ use act_isa::{Affine, AttrVal, BufferId, Env, InstrId, Isa, Slice, Space, SymCon
 use egg::Id;
 
 /// Matches kept per rule and class.
-const MATCHES: usize = 64;
+pub(super) const MATCHES: usize = 64;
 /// Largest alignment that a segment of d0 has.
 const SEGMENT_ALIGN: u64 = 16;
 
@@ -35,13 +36,38 @@ pub(crate) struct Match {
     pub(crate) inputs: Vec<Input>,
     /// Lengths of the output's slot; empty for a store.
     pub(crate) lens: Vec<u64>,
-    /// The window written, for a store.
+    /// The window written, for an instruction that stores.
     pub(crate) store: Option<View>,
     /// Cost in cycles.
     pub(crate) cost: u64,
+    /// Where the instruction has several outputs.
+    pub(crate) wanted: Option<Wanted>,
+}
+
+/// One of several outputs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    pub(crate) output: usize,
+    /// Buffer and lengths of the first output's slot.
+    first: (Option<BufferId>, Vec<u64>),
+}
+
+/// An instruction that is executed for any of its outputs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Execution {
+    /// As if for its first output.
+    pub(crate) first: Match,
+    /// Of the first output; `None` in d0.
+    pub(crate) buffer: Option<BufferId>,
 }
 
 impl Match {
+    /// Which of several outputs is wanted, and the instruction: one execution for all outputs with the same inputs.
+    pub(crate) fn execution(&self) -> Option<(usize, Execution)> {
+        let Wanted { output, first: (buffer, lens) } = self.wanted.clone()?;
+        Some((output, Execution { first: Match { lens, wanted: None, ..self.clone() }, buffer }))
+    }
+
     /// Whether some input is placed among the constants.
     pub(crate) fn reads_constants(&self) -> bool {
         self.inputs
@@ -53,20 +79,22 @@ impl Match {
 pub(crate) struct Matching<'a> {
     pub(crate) isa: &'a Isa,
     pub(crate) egraph: &'a TensorGraph,
+    /// The results of the kernel that lie in d0, and where.
+    pub(crate) stored: &'a [(Id, Layout)],
 }
 
 #[derive(Clone)]
-enum Bound {
+pub(super) enum Bound {
     Class(Id, BufferId),
     View(Source, View),
     Fill(ConstId),
 }
 
 #[derive(Clone)]
-struct State<'a> {
-    solution: Solution<'a>,
+pub(super) struct State<'a> {
+    pub(super) solution: Solution<'a>,
     bound: Vec<Option<Id>>,
-    inputs: Vec<Option<Bound>>,
+    pub(super) inputs: Vec<Option<Bound>>,
 }
 
 impl<'a> Matching<'a> {
@@ -77,13 +105,15 @@ impl<'a> Matching<'a> {
             return found;
         }
         for target in &matcher.targets {
-            let Target::OnChip { root, buffer: out, lens } = target else { continue };
+            let Target::OnChip { output, root, buffer: out, lens } = target else { continue };
             if *out != buffer {
                 continue;
             }
             let mut state = self.start(matcher);
             if self.slot(class, buffer, lens, &mut state.solution) {
-                self.complete(matcher, *root, class, state, None, &mut found);
+                for state in self.rooted(matcher, *root, class, state) {
+                    self.complete(matcher, *output, class, state, None, &mut found);
+                }
             }
         }
         found.sort();
@@ -96,14 +126,9 @@ impl<'a> Matching<'a> {
         let mut found = Vec::new();
         let Some(place) = &place.strided().filter(|_| self.allows(matcher)) else { return found };
         for target in &matcher.targets {
-            let Target::Store { root, view } = target else { continue };
-            let mut state = self.start(matcher);
-            if view.elem.bits() != place.elem.bits() {
-                continue;
-            }
-            let bits = View { elem: view.elem, ..place.clone() };
-            if view.unify(&bits, &mut state.solution) {
-                self.complete(matcher, *root, class, state, Some(place), &mut found);
+            let Target::Store { output, root, view } = target else { continue };
+            for state in self.stores(matcher, *root, view, class, place, self.start(matcher)) {
+                self.complete(matcher, *output, class, state, Some(place), &mut found);
             }
         }
         found.sort();
@@ -125,7 +150,13 @@ impl<'a> Matching<'a> {
     }
 
     /// The class fills a slot of the buffer with these lengths, as its own type or as the bits of another one.
-    fn slot(&self, class: Id, buffer: BufferId, lens: &[Polynomial], solution: &mut Solution<'_>) -> bool {
+    pub(super) fn slot(
+        &self,
+        class: Id,
+        buffer: BufferId,
+        lens: &[Polynomial],
+        solution: &mut Solution<'_>,
+    ) -> bool {
         let shape = &self.egraph[class].data.shape;
         let buffer = self.isa.buffer(buffer);
         let access = buffer.access.len();
@@ -140,15 +171,14 @@ impl<'a> Matching<'a> {
                 .all(|(p, &n)| i64::try_from(n).is_ok_and(|n| solution.equate(p, n)))
     }
 
-    fn complete(
+    /// The ways in which a class is the value of statement `root`.
+    pub(super) fn rooted(
         &self,
         matcher: &Matcher,
         root: usize,
         class: Id,
         state: State<'a>,
-        place: Option<&View>,
-        found: &mut Vec<Match>,
-    ) {
+    ) -> Vec<State<'a>> {
         let mut states = Vec::new();
         let (elem, seen) = (matcher.patterns[root].elem, self.egraph[class].data.shape.elem);
         if elem == seen {
@@ -156,11 +186,24 @@ impl<'a> Matching<'a> {
         } else if elem.bits() == seen.bits() {
             self.moves(matcher, root, class, state, &mut states);
         }
-        for state in states {
-            if let Some(m) = self.instantiate(matcher, state, class, place) {
-                found.push(m);
-            }
+        states
+    }
+
+    /// The ways in which a class is the value of statement `root`, which goes to `place`.
+    pub(super) fn stores(
+        &self,
+        matcher: &Matcher,
+        root: usize,
+        view: &SymbolicView,
+        class: Id,
+        place: &View,
+        mut state: State<'a>,
+    ) -> Vec<State<'a>> {
+        let bits = View { elem: view.elem, ..place.clone() };
+        if view.elem.bits() != place.elem.bits() || !view.unify(&bits, &mut state.solution) {
+            return Vec::new();
         }
+        self.rooted(matcher, root, class, state)
     }
 
     /// The ways in which an instruction that only moves the bits of its result moves a class of another type of the same
@@ -337,11 +380,11 @@ impl<'a> Matching<'a> {
         }
     }
 
-    fn instantiate(
+    pub(super) fn instantiate(
         &self,
         matcher: &Matcher,
         state: State<'a>,
-        class: Id,
+        (output, class): (usize, Id),
         place: Option<&View>,
     ) -> Option<Match> {
         let instr = self.isa.instr(matcher.instr);
@@ -371,20 +414,25 @@ impl<'a> Matching<'a> {
                 _ => return None,
             });
         }
-        let store = match place {
-            Some(place) => {
-                Some(self.window(instr.outputs.first()?, env, place.space, place.start.clone())?)
-            }
-            None => None,
+        let stored = instr.outputs.iter().find(|slice| matches!(slice, Slice::Hbm(_)));
+        let store = match (place, stored) {
+            (Some(place), Some(slice)) => Some(self.window(slice, env, place.space, place.start.clone())?),
+            _ => None,
         };
-        let lens = match (&store, instr.outputs.first()?) {
-            (None, Slice::OnChip(slice)) => {
-                self.egraph[class].data.shape.dims.get(..slice.len.len())?.to_vec()
-            }
-            _ => Vec::new(),
+        let lens = match instr.outputs.get(output)? {
+            Slice::OnChip(slice) => self.egraph[class].data.shape.dims.get(..slice.len.len())?.to_vec(),
+            Slice::Hbm(_) => Vec::new(),
         };
+        let first = match instr.outputs.first()? {
+            Slice::OnChip(slice) => {
+                let lens = slice.len.iter().map(|len| len.eval(env).ok().and_then(|l| u64::try_from(l).ok()));
+                (Some(slice.buffer), lens.collect::<Option<_>>()?)
+            }
+            Slice::Hbm(_) => (None, Vec::new()),
+        };
+        let wanted = (instr.outputs.len() > 1).then_some(Wanted { output, first });
         let cost = u64::try_from(instr.cost.eval(env).ok()?).ok()?;
-        Some(Match { instr: matcher.origin, alpha, inputs, lens, store, cost })
+        Some(Match { instr: matcher.origin, alpha, inputs, lens, store, cost, wanted })
     }
 
     /// The window of an HBM slice in a segment, when it keeps the alignment that the description demands.

@@ -12,6 +12,7 @@ mod facts;
 mod language;
 mod matcher;
 mod matching;
+mod outputs;
 mod polynomial;
 mod prices;
 mod print;
@@ -227,11 +228,12 @@ impl Selector {
         }
         if let Some(root) = uncovered(&demands, &roots) {
             let params = params(kernel, &explored);
+            let stored = stored(kernel, &explored);
             let diagnosis = diagnose::Diagnosis {
                 isa: &self.isa,
                 vocabulary: &self.vocabulary,
                 explored: &explored,
-                expander: &self.expander(kernel, &explored, &params),
+                expander: &self.expander(kernel, &explored, &params, &stored),
             };
             return Err(diagnosis.reason(&kernel.graph, root, demands));
         }
@@ -244,7 +246,8 @@ impl Selector {
     /// Everything that the results of a kernel may need, and the demands for the results themselves.
     fn demands(&self, kernel: &TiledKernel, explored: &Explored) -> (DemandGraph, Vec<usize>) {
         let params = params(kernel, explored);
-        let expander = self.expander(kernel, explored, &params);
+        let stored = stored(kernel, explored);
+        let expander = self.expander(kernel, explored, &params, &stored);
         let mut demands = DemandGraph::default();
         let wanted = kernel.outs.iter().zip(kernel.graph.roots()).map(|(place, root)| {
             let class = explored.classes[root.0 as usize];
@@ -262,9 +265,10 @@ impl Selector {
         kernel: &'a TiledKernel,
         explored: &'a Explored,
         params: &'a [Id],
+        stored: &'a [(Id, view::Layout)],
     ) -> Expander<'a> {
         let (isa, egraph) = (&self.isa, &explored.egraph);
-        Expander { isa, egraph, matchers: &self.matchers, ins: &kernel.ins, params }
+        Expander { isa, egraph, matchers: &self.matchers, ins: &kernel.ins, params, stored }
     }
 
     fn explore(
@@ -312,6 +316,16 @@ impl Selector {
 /// Class of every parameter.
 fn params(kernel: &TiledKernel, explored: &Explored) -> Vec<Id> {
     kernel.graph.params().iter().map(|p| explored.classes[p.0 as usize]).collect()
+}
+
+/// Class and place of every result that lies in d0.
+fn stored(kernel: &TiledKernel, explored: &Explored) -> Vec<(Id, view::Layout)> {
+    let results = kernel.outs.iter().zip(kernel.graph.roots());
+    let in_memory = results.filter_map(|(place, root)| match place {
+        Place::Hbm(view) => Some((explored.classes[root.0 as usize], view::Layout::of(view))),
+        Place::OnChip { .. } => None,
+    });
+    in_memory.collect()
 }
 
 /// The first result that cannot be had.

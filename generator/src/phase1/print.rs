@@ -49,7 +49,7 @@ pub(crate) fn rule(isa: &Isa, matcher: &Matcher) -> String {
     }
     for target in &matcher.targets {
         let _ = match target {
-            Target::OnChip { root, buffer, lens } => {
+            Target::OnChip { root, buffer, lens, .. } => {
                 let what = &instr.computation.stmts[*root].name;
                 writeln!(
                     text,
@@ -58,7 +58,7 @@ pub(crate) fn rule(isa: &Isa, matcher: &Matcher) -> String {
                     lens.len()
                 )
             }
-            Target::Store { root, view } => {
+            Target::Store { root, view, .. } => {
                 let what = &instr.computation.stmts[*root].name;
                 writeln!(
                     text,

@@ -197,22 +197,27 @@ fn rims_of_move(isa: &Isa, instr: &Instr, bare: &Arc<Instr>) -> Vec<Rim> {
                 }
             }
         }
-        if let ([root], [Slice::OnChip(slot)]) = (user.computation.roots.as_slice(), user.outputs.as_slice())
-            && slot.buffer == from.buffer
-            && !super::language::is_movement(&stmts[*root].op)
-        {
-            found.push(rim(&stmts[*root].op, stmts[*root].elem, Side::Result, shapes.clone()));
+        for (&root, output) in user.computation.roots.iter().zip(&user.outputs) {
+            if let Slice::OnChip(slot) = output
+                && slot.buffer == from.buffer
+                && !super::language::is_movement(&stmts[root].op)
+            {
+                found.push(rim(&stmts[root].op, stmts[root].elem, Side::Result, shapes.clone()));
+            }
         }
     }
     found
 }
 
-fn result_rims(instr: &Instr, bare: &Arc<Instr>) -> Option<Rim> {
+fn result_rims(instr: &Instr, bare: &Arc<Instr>) -> Vec<Rim> {
+    let results = instr.computation.roots.iter().zip(&instr.outputs);
+    let on_chip = results.filter(|(_, output)| matches!(output, Slice::OnChip(_)));
+    on_chip.filter_map(|(&root, _)| result_rim(instr, bare, root)).collect()
+}
+
+fn result_rim(instr: &Instr, bare: &Arc<Instr>, root: usize) -> Option<Rim> {
     let stmts = &instr.computation.stmts;
-    let ([root], [Slice::OnChip(_)]) = (instr.computation.roots.as_slice(), instr.outputs.as_slice()) else {
-        return None;
-    };
-    let (mut at, mut shapes, mut steps) = (&stmts[*root], vec![type_of(&stmts[*root])], Vec::new());
+    let (mut at, mut shapes, mut steps) = (&stmts[root], vec![type_of(&stmts[root])], Vec::new());
     while let [x] = at.operands[..] {
         let step = match (&at.op, Step::of(&at.op)) {
             (OpKind::Copy, _) => None,

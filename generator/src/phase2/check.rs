@@ -4,7 +4,7 @@
 
 use super::byte_runs::{cover, share_bytes};
 use super::validate::alpha_values;
-use crate::pii::{PiiGraph, PiiId, PiiOp};
+use crate::pii::{PiiGraph, PiiId, PiiNode, PiiOp};
 use act_isa::{AsmInstr, BetaVal, Env, Isa, Place, Slice, Space, TiledKernel, View};
 
 /// A box of cells of one buffer.
@@ -97,8 +97,7 @@ pub(super) fn check(
         }
         for (number, slice) in decl.outputs.iter().enumerate() {
             if let Some(cells) = cells(slice)? {
-                let value = if number == 0 { id } else { PiiId(u32::MAX) };
-                written.push((time, value, cells));
+                written.push((time, output(graph, id, number), cells));
             }
         }
         for cond in &decl.requires {
@@ -129,6 +128,15 @@ pub(super) fn check(
         let whole = vec![0; cells.len.len()];
         part(graph, &written, *time, *value, cells, &whole, &cells.len)
     })
+}
+
+/// The node of an output of the instruction `of`; one that is none where nobody wants the output.
+fn output(graph: &PiiGraph, of: PiiId, number: usize) -> PiiId {
+    let is = |node: &PiiNode| node.op == (PiiOp::Output { number }) && node.operands == [of];
+    if number == 0 {
+        return of;
+    }
+    graph.nodes.iter().position(is).map_or(PiiId(u32::MAX), |at| PiiId(at as u32))
 }
 
 /// Whether every load from scratch memory reads what earlier stores wrote there, and every byte is written once.
@@ -218,7 +226,7 @@ fn part(
             Ok(())
         }
         PiiOp::HbmView(_) => Err("a window of d0 read from a buffer".to_owned()),
-        PiiOp::Instr { .. } | PiiOp::OnChipInput(_) => {
+        PiiOp::Instr { .. } | PiiOp::Output { .. } | PiiOp::OnChipInput(_) => {
             let (born, _, slot) = written
                 .iter()
                 .filter(|(t, id, _)| *id == value && *t < time)

@@ -40,6 +40,8 @@ pub(super) enum Beta {
 /// A slot that an instruction writes beside its value.
 pub(super) struct Clobber {
     pub(super) step: usize,
+    /// Which output of the instruction.
+    pub(super) number: usize,
     pub(super) buffer: usize,
     pub(super) start: Vec<Unknown>,
     pub(super) len: Vec<i64>,
@@ -77,7 +79,7 @@ impl<'a> Equations<'a> {
                 slot.push(self.unknowns.add(0, i64::try_from(most).unwrap_or(i64::MAX)));
             }
             self.slots.push(Some(slot));
-            if matches!(node.op, PiiOp::Instr { .. } | PiiOp::OnChipInput(_)) {
+            if matches!(node.op, PiiOp::Instr { .. } | PiiOp::Output { .. } | PiiOp::OnChipInput(_)) {
                 self.align(id)?;
             }
         }
@@ -200,7 +202,7 @@ impl<'a> Equations<'a> {
                 _ => None,
             }));
         let windows: Vec<(&Slice, Option<&View>)> =
-            windows.chain(instr.outputs.iter().zip(std::iter::once(store))).collect();
+            windows.chain(instr.outputs.iter().map(|slice| (slice, store))).collect();
         for (slice, view) in windows {
             let (Slice::Hbm(window), Some(view)) = (slice, view) else { continue };
             let unsupported = || AllocError::UnsupportedAddress { instr: instr.name.clone() };
@@ -241,11 +243,13 @@ impl<'a> Equations<'a> {
                 }
             }
         }
+        let values = self.scope.outputs(id);
         for (number, slice) in instr.outputs.iter().enumerate() {
             let Slice::OnChip(slice) = slice else { continue };
             let access = &isa.buffer(slice.buffer).access;
-            let slot = if number == 0 {
-                self.slots[id.0 as usize].clone().unwrap_or_default()
+            let value = values[number].and_then(|value| self.slots[value.0 as usize].clone());
+            let slot = if let Some(slot) = value {
+                slot
             } else {
                 let len: Vec<i64> = slice.len.iter().map(|l| l.eval(env).unwrap_or(0)).collect();
                 let start = access.iter().zip(&len).map(|(&room, &len)| {
@@ -253,7 +257,7 @@ impl<'a> Equations<'a> {
                 });
                 let start: Vec<Unknown> = start.collect();
                 let buffer = usize::from(slice.buffer.0);
-                self.clobbers.push(Clobber { step, buffer, start: start.clone(), len });
+                self.clobbers.push(Clobber { step, number, buffer, start: start.clone(), len });
                 start
             };
             for (&unknown, start) in slot.iter().zip(&slice.start) {

@@ -15,9 +15,11 @@ pub(super) fn add(scope: &Scope<'_>, steps: &mut [Step]) {
     let mut hazards: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     for (writer, step) in steps.iter().enumerate() {
         let node = scope.graph.node(step.node);
-        let updated = scope.isa.instr(step.op).updates_in_place(0).and_then(|k| node.operands.get(k));
-        let mut updated: Vec<Piece> = updated.map(|o| scope.pieces[o.0 as usize].clone()).unwrap_or_default();
-        updated.extend(taken_over(scope, step.node));
+        let instr = scope.isa.instr(step.op);
+        let updated = (0..instr.outputs.len()).filter_map(|output| instr.updates_in_place(output));
+        let updated = updated.filter_map(|k| node.operands.get(k));
+        let mut updated: Vec<Piece> = updated.flat_map(|o| scope.pieces[o.0 as usize].clone()).collect();
+        updated.extend(taken_over(scope, writer));
         for (reader, read) in reads.iter().enumerate() {
             let destroys = read.iter().any(|r| updated.iter().any(|u| share_cells(r, u)));
             let stores = stored_window(scope, step.node);
@@ -39,15 +41,16 @@ pub(super) fn add(scope: &Scope<'_>, steps: &mut [Step]) {
     }
 }
 
-/// Cells of parameters that the value of `id` replaces, because the kernel demands that a result takes over the
+/// Cells of parameters that the values of a step replace, because the kernel demands that a result takes over the
 /// slot of a parameter.
-fn taken_over(scope: &Scope<'_>, id: PiiId) -> Vec<Piece> {
+fn taken_over(scope: &Scope<'_>, step: usize) -> Vec<Piece> {
     let mut cells = Vec::new();
     for (root, parameter) in scope.graph.roots.iter().zip(&scope.kernel.accumulators) {
         let input =
             parameter.and_then(|k| scope.nodes().find(|&n| scope.graph.node(n).op == PiiOp::OnChipInput(k)));
         let (Some(input), &[root]) = (input, root.as_slice()) else { continue };
-        for piece in scope.pieces[root.0 as usize].iter().filter(|p| p.producer == id) {
+        let of_step = |p: &&Piece| scope.step_of[p.producer.0 as usize] == Some(step);
+        for piece in scope.pieces[root.0 as usize].iter().filter(of_step) {
             cells.push(Piece { producer: input, at: piece.to.clone(), ..piece.clone() });
         }
     }

@@ -12,7 +12,8 @@ pub(super) fn sethi_ullman(skeleton: &Skeleton) -> Option<Vec<usize>> {
         skeleton
             .parts
             .iter()
-            .filter(|p| p.owner == Owner::Step(step) && p.written && p.buffer == buffer)
+            .filter(|p| matches!(p.owner, Owner::Output { step: s, .. } if s == step))
+            .filter(|p| p.written && p.buffer == buffer)
             .map(|p| volume(&p.len) * u128::from(skeleton.position_bytes[buffer]))
             .sum()
     };
@@ -343,7 +344,7 @@ impl<'a> Prefix<'a> {
             readers.iter().for_each(|&r| reads[r].push(number));
             match part.owner {
                 Owner::Input(_) => inputs.push(number),
-                Owner::Step(step) => writes[step].push(number),
+                Owner::Output { step, .. } => writes[step].push(number),
             }
         }
         let set = vec![0; steps.div_ceil(64)];

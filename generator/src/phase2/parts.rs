@@ -16,7 +16,8 @@ pub(super) fn parts(scope: &Scope<'_>, steps: &[Step], slots: &[Option<Vec<Term>
         let node = scope.graph.node(id);
         let owner = match (&node.op, scope.step_of[id.0 as usize]) {
             (PiiOp::OnChipInput(_), _) => Owner::Input(id),
-            (_, Some(step)) => Owner::Step(step),
+            (PiiOp::Output { number }, Some(step)) => Owner::Output { step, number: *number },
+            (_, Some(step)) => Owner::Output { step, number: 0 },
             _ => continue,
         };
         let (Some(buffer), Some(slot)) = (node.buffer, &slots[id.0 as usize]) else { continue };

@@ -5,7 +5,7 @@ use crate::pii::{PiiGraph, PiiId, PiiOp};
 /// A box of a producer's slot that is a box of some value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// An instruction or an on-chip input.
+    /// An instruction, one of its further outputs, or an on-chip input.
     pub(super) producer: PiiId,
     /// Where the box starts in the producer's value, per access dimension.
     pub(super) at: Vec<u64>,
@@ -21,8 +21,10 @@ pub(super) fn resolve(graph: &PiiGraph) -> Vec<Vec<Piece>> {
         let operand = |id: &PiiId| all[id.0 as usize].iter();
         let pieces = match &node.op {
             PiiOp::HbmView(_) => Vec::new(),
-            PiiOp::OnChipInput(_) | PiiOp::Instr { .. } if node.buffer.is_none() => Vec::new(),
-            PiiOp::OnChipInput(_) | PiiOp::Instr { .. } => vec![Piece {
+            PiiOp::OnChipInput(_) | PiiOp::Instr { .. } | PiiOp::Output { .. } if node.buffer.is_none() => {
+                Vec::new()
+            }
+            PiiOp::OnChipInput(_) | PiiOp::Instr { .. } | PiiOp::Output { .. } => vec![Piece {
                 producer: PiiId(index as u32),
                 at: vec![0; node.lens.len()],
                 to: vec![0; node.lens.len()],

@@ -14,7 +14,7 @@ pub(super) struct Scope<'a> {
     /// Nodes that a root depends on.
     needed: Vec<bool>,
     pub(super) pieces: Vec<Vec<Piece>>,
-    /// Step number of every instruction node.
+    /// Step number of every instruction node, and of its further outputs.
     pub(super) step_of: Vec<Option<usize>>,
 }
 
@@ -36,12 +36,17 @@ impl<'a> Scope<'a> {
             }
         }
         let mut steps = 0;
-        let step_of = graph.nodes.iter().zip(&needed).map(|(node, &needed)| {
-            let real = needed && matches!(node.op, PiiOp::Instr { .. });
-            steps += usize::from(real);
-            real.then(|| steps - 1)
-        });
-        let step_of = step_of.collect();
+        let mut step_of: Vec<Option<usize>> = Vec::with_capacity(graph.nodes.len());
+        for (node, &needed) in graph.nodes.iter().zip(&needed) {
+            step_of.push(match (&node.op, node.operands.as_slice()) {
+                (PiiOp::Instr { .. }, _) if needed => {
+                    steps += 1;
+                    Some(steps - 1)
+                }
+                (PiiOp::Output { .. }, &[of]) if needed => step_of[of.0 as usize],
+                _ => None,
+            });
+        }
         Scope { isa, kernel, graph, needed, pieces: resolve(graph), step_of }
     }
 
@@ -60,6 +65,23 @@ impl<'a> Scope<'a> {
         let in_buffer = self.graph.node(node).buffer.is_some();
         let values = if in_buffer { std::slice::from_ref(&node) } else { &[] };
         AllocError::NoFit { shortage: Shortage::of_values(self.isa, self.graph, values), orders: 0 }
+    }
+
+    /// The node of every output of an instruction, where somebody needs it.
+    pub(super) fn outputs(&self, id: PiiId) -> Vec<Option<PiiId>> {
+        let PiiOp::Instr { op, .. } = self.graph.node(id).op else { return Vec::new() };
+        let mut nodes = vec![None; self.isa.instr(op).outputs.len()];
+        if let Some(first) = nodes.first_mut() {
+            *first = Some(id);
+        }
+        if nodes.len() > 1 {
+            for other in self.nodes().filter(|&n| self.graph.node(n).operands == [id]) {
+                if let PiiOp::Output { number } = self.graph.node(other).op {
+                    nodes[number] = Some(other);
+                }
+            }
+        }
+        nodes
     }
 
     /// Steps whose values an instruction reads, in the order of its operands.

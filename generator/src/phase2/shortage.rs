@@ -32,7 +32,7 @@ impl Shortage {
         let owners = skeleton.owners();
         let nodes = conflict(csp).into_iter().filter_map(|owner| match owners.get(owner)? {
             Owner::Input(id) => Some(*id),
-            Owner::Step(step) => Some(skeleton.steps[*step].node),
+            Owner::Output { step, number } => skeleton.steps[*step].outputs.get(*number).copied().flatten(),
         });
         let nodes: Vec<PiiId> = nodes.collect();
         if nodes.is_empty() {
@@ -56,6 +56,7 @@ impl Shortage {
                 PiiOp::Instr { op, .. } => {
                     isa.instrs.get(usize::from(op.0)).map_or("?", |i| &i.name).to_owned()
                 }
+                PiiOp::Output { number } => format!("output {number}"),
                 PiiOp::SliceH { .. } | PiiOp::ConcatH { .. } | PiiOp::HbmView(_) => "a joint slot".to_owned(),
             };
             (name, node.lens.clone())

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) node: PiiId,
+    /// The node of every output; `None` where nobody needs it.
+    pub(super) outputs: Vec<Option<PiiId>>,
     pub(super) op: InstrId,
     pub(super) alpha: Vec<AttrVal>,
     /// The value of every addressing attribute, once the slots are known.
@@ -49,7 +51,11 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
     Input(PiiId),
-    Step(usize),
+    Output {
+        step: usize,
+        /// Which output of the instruction.
+        number: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +89,7 @@ impl Skeleton {
                 betas.push(equations.add_instruction(id, *op, alpha, store.as_ref(), steps.len())?);
                 steps.push(Step {
                     node: id,
+                    outputs: scope.outputs(id),
                     op: *op,
                     alpha: alpha.clone(),
                     beta: Vec::new(),
@@ -108,7 +115,7 @@ impl Skeleton {
             .collect();
         let mut parts = parts::parts(&scope, &steps, &slots);
         parts.extend(equations.clobbers.iter().map(|c| Part {
-            owner: Owner::Step(c.step),
+            owner: Owner::Output { step: c.step, number: c.number },
             buffer: c.buffer,
             start: c.start.iter().map(|&u| term(u)).collect(),
             len: c.len.clone(),
@@ -176,7 +183,7 @@ impl Skeleton {
         let boxes = self.parts.iter().map(|part| {
             let born = match part.owner {
                 Owner::Input(_) => 0,
-                Owner::Step(step) => time[step],
+                Owner::Output { step, .. } => time[step],
             };
             let mut dies = part.readers.iter().map(|&r| time[r]).max().unwrap_or(born);
             dies = dies.max(if part.written { born + 1 } else { born });

@@ -72,7 +72,10 @@ pub(super) fn relieve(
     for part in skeleton.parts.iter().filter(|p| p.buffer == buffer && p.written) {
         let (id, born) = match part.owner {
             Owner::Input(id) => (id, 0),
-            Owner::Step(step) => (skeleton.steps[step].node, time[step]),
+            Owner::Output { step, number } => match skeleton.steps[step].outputs.get(number) {
+                Some(Some(node)) => (*node, time[step]),
+                _ => continue,
+            },
         };
         let mine = || skeleton.parts.iter().filter(|p| p.owner == part.owner);
         let later = mine().flat_map(|p| &p.readers).map(|&r| time[r]).filter(|&t| t > gap);
@@ -116,7 +119,7 @@ fn fullest(skeleton: &Skeleton, order: &[usize], time: &[usize], buffer: usize) 
         let live = mine.filter(|p| {
             let born = match p.owner {
                 Owner::Input(_) => 0,
-                Owner::Step(step) => time[step],
+                Owner::Output { step, .. } => time[step],
             };
             let read = p.readers.iter().any(|&r| time[r] > gap);
             born <= gap && (p.to_end || read || (p.written && born == gap))
@@ -172,7 +175,9 @@ fn rewritten(
             new.nodes.push(PiiNode { operands, ..node.clone() });
             PiiId(new.nodes.len() as u32 - 1)
         };
-        let reads_after = map(&node.operands, &after);
+        // A further output is of the instruction itself, wherever its first one went.
+        let of = if matches!(node.op, PiiOp::Output { .. }) { &early } else { &after };
+        let reads_after = map(&node.operands, of);
         let reads_early = map(&node.operands, &early);
         let differs = reads_after != reads_early;
         let of_early = push(node, if !identity && late[index] { reads_after.clone() } else { reads_early });

@@ -8,14 +8,18 @@ use act_isa::Isa;
 
 /// The graph with at most one taker of every value.
 pub(super) fn separated(isa: &Isa, pairs: &SpillPairs<'_>, graph: &PiiGraph) -> PiiGraph {
-    let taken = |node: &PiiNode| -> Option<usize> {
-        let PiiOp::Instr { op, .. } = node.op else { return None };
-        isa.instrs.get(usize::from(op.0))?.updates_in_place(0).filter(|&k| k < node.operands.len())
+    let taken = |node: &PiiNode| -> Vec<usize> {
+        let PiiOp::Instr { op, .. } = node.op else { return Vec::new() };
+        let Some(instr) = isa.instrs.get(usize::from(op.0)) else { return Vec::new() };
+        let updated = (0..instr.outputs.len()).filter_map(|output| instr.updates_in_place(output));
+        updated.filter(|&k| k < node.operands.len()).collect()
     };
     let mut takers = vec![0usize; graph.nodes.len()];
     for node in &graph.nodes {
-        if let Some(count) = taken(node).and_then(|k| takers.get_mut(node.operands[k].0 as usize)) {
-            *count += 1;
+        for k in taken(node) {
+            if let Some(count) = takers.get_mut(node.operands[k].0 as usize) {
+                *count += 1;
+            }
         }
     }
     // A value that the kernel returns on chip is nobody's to take.
@@ -31,7 +35,7 @@ pub(super) fn separated(isa: &Isa, pairs: &SpillPairs<'_>, graph: &PiiGraph) -> 
     let mut moved: Vec<PiiId> = Vec::with_capacity(graph.nodes.len());
     for node in &graph.nodes {
         let mut operands: Vec<PiiId> = node.operands.iter().map(|o| moved[o.0 as usize]).collect();
-        if let Some(k) = taken(node) {
+        for k in taken(node) {
             let value = node.operands[k].0 as usize;
             takers[value] -= 1;
             if takers[value] > 0

@@ -118,6 +118,7 @@ fn check_node(
             _ => Err(format!("parameter {k} does not lie in this buffer")),
         },
         PiiOp::Instr { .. } => check_instruction(isa, graph, node),
+        PiiOp::Output { number } => check_output(isa, graph, id, node, *number),
         PiiOp::SliceH { start } => {
             let &[operand] = node.operands.as_slice() else { return Err("a slice of several".to_owned()) };
             let operand = graph.node(operand);
@@ -179,22 +180,45 @@ fn check_instruction(isa: &Isa, graph: &PiiGraph, node: &PiiNode) -> Result<(), 
             }
         }
     }
-    for (number, slice) in instr.outputs.iter().enumerate() {
-        match (slice, number) {
-            (Slice::OnChip(slice), 0) => {
-                if node.buffer != Some(slice.buffer) || !lengths_are(&slice.len, &node.lens, env) {
-                    return Err(format!("the value of `{}` is not the slice it writes", instr.name));
-                }
-            }
-            (Slice::Hbm(window), 0) => {
-                let view = store.as_ref().filter(|_| node.buffer.is_none());
-                check_window(window, view.ok_or("a store without its window")?, env)?;
-            }
-            (Slice::OnChip(_), _) => {}
-            (Slice::Hbm(_), _) => return Err(format!("`{}` stores more than its value", instr.name)),
+    for slice in &instr.outputs {
+        if let Slice::Hbm(window) = slice {
+            check_window(window, store.as_ref().ok_or("a store without its window")?, env)?;
         }
     }
-    if instr.outputs.is_empty() { Err(format!("`{}` has no result", instr.name)) } else { Ok(()) }
+    if instr.outputs.iter().filter(|slice| matches!(slice, Slice::Hbm(_))).count() > 1 {
+        return Err(format!("`{}` stores more than one value", instr.name));
+    }
+    match instr.outputs.first() {
+        Some(slice) => check_value(slice, node, env, &instr.name),
+        None => Err(format!("`{}` has no result", instr.name)),
+    }
+}
+
+/// Whether a node lies where an output of its instruction goes.
+fn check_value(output: &Slice, node: &PiiNode, env: Env<'_>, instr: &str) -> Result<(), String> {
+    let fits = match output {
+        Slice::OnChip(slice) => node.buffer == Some(slice.buffer) && lengths_are(&slice.len, &node.lens, env),
+        Slice::Hbm(_) => node.buffer.is_none(),
+    };
+    if fits { Ok(()) } else { Err(format!("the value of `{instr}` is not the slice it writes")) }
+}
+
+fn check_output(isa: &Isa, graph: &PiiGraph, id: PiiId, node: &PiiNode, number: usize) -> Result<(), String> {
+    let &[of] = node.operands.as_slice() else { return Err("an output of several".to_owned()) };
+    let PiiOp::Instr { op, alpha, .. } = &graph.node(of).op else {
+        return Err("an output of no instruction".to_owned());
+    };
+    let instr = isa.instrs.get(usize::from(op.0)).ok_or("an instruction that does not exist")?;
+    let Some(slice) = instr.outputs.get(number).filter(|_| number > 0) else {
+        return Err(format!("`{}` has no further output {number}", instr.name));
+    };
+    let before = &graph.nodes[..id.0 as usize];
+    if before.iter().any(|n| n.op == node.op && n.operands == node.operands) {
+        return Err(format!("output {number} of `{}` twice", instr.name));
+    }
+    let alpha = alpha_values(alpha);
+    let registers: Vec<i64> = isa.registers.iter().map(|r| r.1).collect();
+    check_value(slice, node, Env { alpha: &alpha, beta: &[], registers: &registers }, &instr.name)
 }
 
 fn lengths_are(len: &[act_isa::Expr], lens: &[u64], env: Env<'_>) -> bool {

@@ -44,6 +44,8 @@ pub(super) fn run(isa: &Isa, kernel: &TiledKernel, graph: &PiiGraph, inputs: &[L
         }
     }
     let mut values: Vec<Option<Literal>> = Vec::new();
+    // All outputs of every instruction.
+    let mut outputs: BTreeMap<usize, Vec<Literal>> = BTreeMap::new();
     for node in &graph.nodes {
         let operands: Vec<Literal> = node
             .operands
@@ -74,13 +76,18 @@ pub(super) fn run(isa: &Isa, kernel: &TiledKernel, graph: &PiiGraph, inputs: &[L
             }
             PiiOp::Instr { op, alpha, store } => {
                 let g = isa.instr(*op).instantiate(isa, alpha).unwrap_or_else(|e| panic!("{e}"));
-                let result = eval(&g, &operands).unwrap_or_else(|e| panic!("{e}")).remove(0);
-                if let Some(view) = store {
-                    assert_eq!(view.elem, ElemType::U8);
-                    write(memory.entry(view.space).or_default(), view, &result);
+                let results = eval(&g, &operands).unwrap_or_else(|e| panic!("{e}"));
+                for (slice, result) in isa.instr(*op).outputs.iter().zip(&results) {
+                    if let (act_isa::Slice::Hbm(_), Some(view)) = (slice, store) {
+                        assert_eq!(view.elem, ElemType::U8);
+                        write(memory.entry(view.space).or_default(), view, result);
+                    }
                 }
-                result
+                let first = results[0].clone();
+                outputs.insert(values.len(), results);
+                first
             }
+            PiiOp::Output { number } => outputs[&(node.operands[0].0 as usize)][*number].clone(),
         };
         if let Some(buffer) = node.buffer {
             let declared = isa.buffer(buffer);

@@ -93,13 +93,17 @@ pub(super) fn replay(isa: &Isa, kernel: &TiledKernel, graph: &PiiGraph, allocati
                 assert_eq!(read, want, "operand %{} of {}", operand.0, decl.name);
             }
         }
-        if let Slice::OnChip(s) = &decl.outputs[0] {
+        for (number, slice) in decl.outputs.iter().enumerate() {
+            let Slice::OnChip(s) = slice else { continue };
+            let value =
+                graph.nodes.iter().position(|n| n.op == (PiiOp::Output { number }) && n.operands == [id]);
+            let made = if number == 0 { Some(id) } else { value.map(|at| PiiId(at as u32)) };
             let (start, len) = (values(&s.start), values(&s.len));
             for (d, (&at, &l)) in start.iter().zip(&len).enumerate() {
                 assert!(at >= 0 && at + l <= isa.buffer(s.buffer).access[d] as i64, "out of bounds");
             }
-            for (p, t) in positions(&start, &len).into_iter().zip(tokens(graph, id)) {
-                memory.insert((s.buffer.0, p), t);
+            for (cell, p) in positions(&start, &len).into_iter().enumerate() {
+                memory.insert((s.buffer.0, p), (made.map_or(u32::MAX, |made| made.0), cell));
             }
         }
     }
