@@ -5,7 +5,7 @@
 use super::facts::{Source, TensorGraph};
 use super::language::TensorNode;
 use super::matcher::{Look, Matcher};
-use super::matching::{Execution, Input, Match, Matching};
+use super::matching::{Execution, Input, Match, Matching, has_slot};
 use super::round_trips;
 use super::view::Layout;
 use act_hlo::OpKind;
@@ -176,13 +176,7 @@ impl Expander<'_> {
     fn identities(&self, class: Id, buffer: BufferId) -> Vec<(Choice, Vec<Demand>, u64)> {
         let declared = self.isa.buffer(buffer);
         let access = declared.access.len();
-        let fits = |id: Id| {
-            let shape = &self.egraph[id].data.shape;
-            shape.elem.bits() == declared.elem.bits()
-                && shape.rank() == access + declared.unit.len()
-                && shape.dims[access..] == declared.unit
-                && shape.dims.iter().zip(&declared.access).all(|(len, most)| (1..=*most).contains(len))
-        };
+        let fits = |id: Id| has_slot(declared, &self.egraph[id].data.shape);
         let mut found = Vec::new();
         if !fits(class) {
             return found;

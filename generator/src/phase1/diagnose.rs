@@ -4,10 +4,12 @@ use super::SelectError;
 use super::demand::{Demand, DemandGraph, Expander};
 use super::explore::{Explored, StopReason};
 use super::facts::{Source, SourceView};
-use super::language::is_movement;
+use super::language::{TensorNode, is_movement};
 use super::vocabulary::{Vocabulary, key};
 use act_hlo::{Graph, NodeId, Op, OpKind};
 use act_isa::Isa;
+use egg::Id;
+use std::collections::BTreeSet;
 
 pub(crate) struct Diagnosis<'a> {
     pub(crate) isa: &'a Isa,
@@ -19,6 +21,10 @@ pub(crate) struct Diagnosis<'a> {
 impl Diagnosis<'_> {
     /// The reason why result `root` of the kernel is not covered; `demands` are those that were looked at already.
     pub(crate) fn reason(&self, graph: &Graph, root: usize, demands: DemandGraph) -> SelectError {
+        if let Some(id) = self.foreign(graph, root) {
+            let (isa, op, shape) = (self.isa.name.clone(), key(&graph.node(id).op), graph.shape(id).clone());
+            return SelectError::NoInstruction { isa, op, shape };
+        }
         let available = self.available(graph, demands);
         let missing = self.missing(graph, root, &available);
         let named = |id: NodeId| (key(&graph.node(id).op), graph.shape(id).clone());
@@ -51,6 +57,59 @@ impl Diagnosis<'_> {
                 SelectError::NoCover { isa, op, shape }
             }
             None => SelectError::NoStore { isa, root },
+        }
+    }
+
+    /// An operator that result `root` needs, that is in no instruction, and in whose place the rewrites have found nothing
+    /// else: whatever the sizes, the result cannot be had.
+    fn foreign(&self, graph: &Graph, root: usize) -> Option<NodeId> {
+        let expressible = self.expressible();
+        let is = |id: &NodeId| expressible.contains(&self.explored.classes[id.0 as usize]);
+        let mut needed = vec![false; graph.nodes().len()];
+        needed[graph.roots().get(root)?.0 as usize] = true;
+        for id in graph.ids().rev() {
+            if needed[id.0 as usize] && !is(&id) {
+                graph.node(id).operands.iter().for_each(|o| needed[o.0 as usize] = true);
+            }
+        }
+        graph.ids().find(|id| {
+            let node = graph.node(*id);
+            needed[id.0 as usize]
+                && !is(id)
+                && node.operands.iter().all(is)
+                && computes(&node.op)
+                && !self.vocabulary.names(&key(&node.op))
+        })
+    }
+
+    /// The classes that can be written with the operators of instructions, sizes and places aside.
+    fn expressible(&self) -> BTreeSet<Id> {
+        let egraph = &self.explored.egraph;
+        let mut ids: Vec<Id> = egraph.classes().map(|class| class.id).collect();
+        ids.sort_unstable();
+        let mut found: BTreeSet<Id> = BTreeSet::new();
+        loop {
+            let before = found.len();
+            for &id in &ids {
+                let given =
+                    |node: &TensorNode| matches!(node.op(), OpKind::Parameter(_) | OpKind::Constant(_));
+                let has = |node: &TensorNode| {
+                    let op = node.op();
+                    let moves = is_movement(op)
+                        || matches!(op, OpKind::Convert | OpKind::Concatenate { .. } | OpKind::Pad { .. });
+                    (moves || self.vocabulary.has(&key(op), node.shape().elem))
+                        && node.operands.iter().all(|&o| found.contains(&egraph.find(o)))
+                };
+                if !found.contains(&id)
+                    && (egraph[id].data.value.is_some()
+                        || egraph[id].nodes.iter().any(|node| given(node) || has(node)))
+                {
+                    found.insert(id);
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use super::symbolic::SymbolicView;
 use super::view::Layout;
 use act_hlo::{ElemType, Literal, OpKind, Shape};
 use act_isa::constant::int_scalar;
-use act_isa::{Affine, AttrVal, BufferId, Env, InstrId, Isa, Slice, Space, SymConst, SymOp, View};
+use act_isa::{Affine, AttrVal, Buffer, BufferId, Env, InstrId, Isa, Slice, Space, SymConst, SymOp, View};
 use egg::Id;
 
 /// Matches kept per rule and class.
@@ -160,11 +160,8 @@ impl<'a> Matching<'a> {
         let shape = &self.egraph[class].data.shape;
         let buffer = self.isa.buffer(buffer);
         let access = buffer.access.len();
-        shape.elem.bits() == buffer.elem.bits()
+        has_slot(buffer, shape)
             && lens.len() == access
-            && shape.rank() == access + buffer.unit.len()
-            && shape.dims[access..] == buffer.unit
-            && shape.dims.iter().zip(&buffer.access).all(|(len, capacity)| (1..=*capacity).contains(len))
             && lens
                 .iter()
                 .zip(&shape.dims)
@@ -448,6 +445,15 @@ impl<'a> Matching<'a> {
             || (align <= SEGMENT_ALIGN && aligned(start.c0) && start.ivs.iter().all(|&(_, k)| aligned(k)));
         kept.then_some(View { space, elem: ElemType::U8, dims, start })
     }
+}
+
+/// Whether a slot of the buffer may hold a value of this shape, as its own type or as the bits of another one.
+pub(crate) fn has_slot(buffer: &Buffer, shape: &Shape) -> bool {
+    let access = buffer.access.len();
+    shape.elem.bits() == buffer.elem.bits()
+        && shape.rank() == access + buffer.unit.len()
+        && shape.dims[access..] == buffer.unit
+        && shape.dims.iter().zip(&buffer.access).all(|(len, capacity)| (1..=*capacity).contains(len))
 }
 
 /// One run of adjacent bytes.

@@ -84,6 +84,10 @@ pub enum SelectError {
     /// The limits ended the search before a graph was found.
     #[error("instruction selection for {isa} stopped at its limit ({stop:?}) before it found a cover")]
     LimitReached { isa: String, stop: StopReason },
+    /// A parameter or result is to lie in a buffer whose slots have other shapes, so that no instruction can put it
+    /// there.
+    #[error("no slot of {buffer} in {isa} has the shape {shape}")]
+    NoSlot { isa: String, buffer: String, shape: Shape },
     #[error("the kernel is malformed: {0}")]
     Malformed(&'static str),
     /// The rewrites contradicted one another; nothing of this e-graph is used.
@@ -303,8 +307,14 @@ impl Selector {
                 {
                     return Err(SelectError::Malformed("a view does not have its tensor's shape"));
                 }
-                Place::OnChip { buf: BufferId(b), .. } if usize::from(*b) >= self.isa.buffers.len() => {
-                    return Err(SelectError::Malformed("a place names a buffer that does not exist"));
+                Place::OnChip { buf: BufferId(b), .. } => {
+                    let Some(buffer) = self.isa.buffers.get(usize::from(*b)) else {
+                        return Err(SelectError::Malformed("a place names a buffer that does not exist"));
+                    };
+                    if !matching::has_slot(buffer, shape) {
+                        let (isa, buffer) = (self.isa.name.clone(), buffer.name.clone());
+                        return Err(SelectError::NoSlot { isa, buffer, shape: shape.clone() });
+                    }
                 }
                 _ => {}
             }

@@ -347,6 +347,14 @@ impl Vocabulary {
         !self.sizes.is_empty()
     }
 
+    /// Whether some instruction computes with no less than a few elements of a dimension.
+    pub(crate) fn has_least_sizes(&self) -> bool {
+        const SHAPED: [&str; 7] =
+            ["parameter", "constant", "reshape", "bitcast-convert", "slice", "concatenate", "pad"];
+        let computing = self.sizes.iter().filter(|((key, _), _)| !SHAPED.contains(&key.as_str()));
+        computing.flat_map(|(_, all)| all.iter().flatten()).any(|s| s.min > 1)
+    }
+
     pub(crate) fn has(&self, key: &str, elem: ElemType) -> bool {
         self.ops.contains(&(key.to_owned(), elem))
     }

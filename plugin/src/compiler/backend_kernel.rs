@@ -7,7 +7,8 @@ use act_isa::{Isa, Program, TiledKernel};
 use act_stitch::region::{
     CandidateOutcome, KernelCode, KernelCompiler, KernelRefusal, KernelSearch, TriedCandidate,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,7 @@ fn refusal(error: &CompileError) -> KernelRefusal {
             error,
             CompileError::SolverMissing(_) | CompileError::NoSelection(SelectError::NoInstruction { .. })
         ),
+        misplaced: matches!(error, CompileError::NoSelection(SelectError::NoSlot { .. })),
     }
 }
 
@@ -86,10 +88,18 @@ impl KernelCompiler for BackendKernels {
     }
 }
 
-/// The search for one region's code, which may be bounded in time. Every attempt is bounded by itself, so the search
-/// ends soon after its limit.
+/// Kernels of one region whose selection may end at its limit before the search for the region's code does: what is too
+/// much for phase 1 at some tiles is so at the others as a rule, and it is what takes the longest to refuse.
+const UNDECIDED: u32 = 6;
+
+/// The search for one region's code: bounded by what it finds, the same in every run, and perhaps in time. Every attempt
+/// is bounded by itself, so the search ends soon after its limit.
 pub(super) struct BoundedSearch<'a> {
     kernels: &'a BackendKernels,
+    /// Kernels that were compiled, since several choices of tiles may have the same ones.
+    known: RefCell<HashMap<TiledKernel, Result<KernelCode, KernelRefusal>>>,
+    /// How many were given up at a limit of selection.
+    undecided: Cell<u32>,
     /// What `ACT_COMPILE_TIMEOUT` says, and when that is over.
     limit: Option<(Duration, Instant)>,
     passing: Cell<bool>,
@@ -98,7 +108,8 @@ pub(super) struct BoundedSearch<'a> {
 impl BoundedSearch<'_> {
     pub(super) fn new(kernels: &BackendKernels, limit: Option<Duration>) -> BoundedSearch<'_> {
         let limit = limit.and_then(|limit| Some((limit, Instant::now().checked_add(limit)?)));
-        BoundedSearch { kernels, limit, passing: Cell::new(false) }
+        let (known, undecided) = (RefCell::default(), Cell::new(0));
+        BoundedSearch { kernels, known, undecided, limit, passing: Cell::new(false) }
     }
 
     /// Whether an attempt failed for a reason that another process need not have: the time was over, or there is no
@@ -128,14 +139,24 @@ impl KernelCompiler for BoundedSearch<'_> {
             self.passing.set(true);
             let seconds = limit.as_secs_f64();
             let reason = format!("the search took longer than ACT_COMPILE_TIMEOUT allows, {seconds} s");
-            return Err(KernelRefusal { reason, hopeless: true });
+            return Err(KernelRefusal { reason, hopeless: true, misplaced: false });
         }
-        self.kernels.code(kernel).map_err(|error| {
+        if let Some(known) = self.known.borrow().get(kernel) {
+            return known.clone();
+        }
+        let outcome = self.kernels.code(kernel).map_err(|error| {
             if matches!(error, CompileError::SolverMissing(_)) {
                 self.passing.set(true);
             }
-            refusal(&error)
-        })
+            let mut refusal = refusal(&error);
+            if matches!(error, CompileError::NoSelection(SelectError::LimitReached { .. })) {
+                self.undecided.set(self.undecided.get() + 1);
+                refusal.hopeless |= self.undecided.get() >= UNDECIDED;
+            }
+            refusal
+        });
+        self.known.borrow_mut().insert(kernel.clone(), outcome.clone());
+        outcome
     }
 
     fn cost(&self, program: &Program) -> u64 {

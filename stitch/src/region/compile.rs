@@ -123,7 +123,8 @@ fn compile_group(
             return Ok(records);
         }
     }
-    let nothing = || KernelRefusal { reason: "a group without kernels".to_owned(), hopeless: false };
+    let nothing =
+        || KernelRefusal { reason: "a group without kernels".to_owned(), hopeless: false, misplaced: false };
     Err(first_refusal.unwrap_or_else(nothing))
 }
 
@@ -249,7 +250,8 @@ mod tests {
             self.asked.borrow_mut().push((kernel.phase, pinned));
             let possible = if kernel.phase == Phase::Body { &self.body } else { &self.epilogue };
             let taken = pinned.or_else(|| possible.first().copied()).filter(|slot| possible.contains(slot));
-            let refusal = || KernelRefusal { reason: format!("{:?}", kernel.phase), hopeless: false };
+            let refusal =
+                || KernelRefusal { reason: format!("{:?}", kernel.phase), hopeless: false, misplaced: false };
             Ok(KernelCode {
                 assembly: Assembly::default(),
                 in_slots: Vec::new(),

@@ -87,6 +87,9 @@ pub struct KernelRefusal {
     pub reason: String,
     /// Trying other tiles cannot help: an operator that no instruction computes, a missing solver.
     pub hopeless: bool,
+    /// An accumulator was to lie in a buffer without a slot of its shape: says something of the tiles and nothing of the
+    /// kernel.
+    pub misplaced: bool,
 }
 
 /// One compiled kernel of a region, for dumps.

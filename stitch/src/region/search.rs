@@ -68,7 +68,7 @@ pub fn stitch_region(
         forms.push(adjacent.unwrap_or(plain));
         forms.extend(again);
     }
-    let mut search = Search { compiler, segment_bytes, attempts: Vec::new(), best: None };
+    let mut search = Search { compiler, segment_bytes, attempts: Vec::new(), reason: None, best: None };
     for level in Packing::LEVELS {
         for region in &forms {
             if search.level(region, level)? == Further::Hopeless {
@@ -93,6 +93,8 @@ struct Search<'a> {
     compiler: &'a dyn KernelCompiler,
     segment_bytes: (&'a [u64], &'a [u64]),
     attempts: Vec<Attempt>,
+    /// Of the first attempt that was refused for what its kernels are.
+    reason: Option<String>,
     best: Option<(u64, CompiledPlan, TileChoice, Packing)>,
 }
 
@@ -136,6 +138,9 @@ impl Search<'_> {
                 Ok(compiled) => Ok(compiler.cost(&compiled.program.body)),
                 Err(refusal) => Err(refusal.reason.clone()),
             };
+            if let Some(refusal) = compiled.as_ref().err().filter(|refusal| !refusal.misplaced) {
+                self.reason.get_or_insert_with(|| refusal.reason.clone());
+            }
             self.attempts.push(Attempt { choice: choice.clone(), packing: level, outcome: outcome.clone() });
             match (compiled, outcome) {
                 (Ok(compiled), Ok(cost)) if self.best.as_ref().is_none_or(|b| cost < b.0) => {
@@ -156,7 +161,8 @@ impl Search<'_> {
                 Ok(RegionCode { program, kernels, choice, packing, cost, attempts })
             }
             None => {
-                let reason = attempts.iter().find_map(|a| a.outcome.as_ref().err().cloned());
+                let first = attempts.iter().find_map(|a| a.outcome.as_ref().err().cloned());
+                let reason = self.reason.or(first);
                 let reason =
                     reason.unwrap_or_else(|| "the description has no instruction to tile for".to_owned());
                 Err(StitchError::NoCode { reason, attempts })

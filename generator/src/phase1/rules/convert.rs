@@ -1,8 +1,9 @@
 //! Value conversions: chains of converts, and operators moved between a narrow type and the wide type that computes them.
 
+use super::known::integer;
 use super::{Context, Rule, RuleClass, always};
 use crate::numerics::FloatPolicy;
-use crate::phase1::facts::evaluate;
+use crate::phase1::facts::{evaluate, real_value};
 use crate::phase1::language::{TensorNode, is_elementwise};
 use crate::phase1::term::Term;
 use crate::phase1::vocabulary::{Vocabulary, key};
@@ -131,11 +132,16 @@ pub(crate) fn narrowed(cx: &Context<'_>, id: Id, elem: ElemType) -> Option<Term>
     converts(cx, id).find(|&x| cx.shape(x).elem == elem && preserves(elem, wide)).map(|x| cx.class(x))
 }
 
-/// A scalar in another type, when converting back gives the same bits.
+/// A scalar in another type, when it is the same number there and converting back gives the same bits. Wrapping integers
+/// come back from types that do not have them.
 pub(crate) fn exact_convert(scalar: &Literal, elem: ElemType) -> Option<Literal> {
     let there = evaluate(&OpKind::Convert, std::slice::from_ref(scalar), &Shape::scalar(elem))?;
     let back = evaluate(&OpKind::Convert, std::slice::from_ref(&there), scalar.shape())?;
-    (back == *scalar).then_some(there)
+    let same = match (integer(scalar), integer(&there)) {
+        (Some(a), Some(b)) => a == b,
+        _ => real_value(scalar).map(f64::to_bits) == real_value(&there).map(f64::to_bits),
+    };
+    (same && back == *scalar).then_some(there)
 }
 
 /// Whether the operator over a wide type, given narrow values, yields a narrow value without rounding.
@@ -214,5 +220,22 @@ fn excess_precision(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Ve
         if cx.shape(x).elem == wide && !cx.is_constant(x) {
             out.push(cx.class(x));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use act_isa::constant::int_scalar;
+
+    #[test]
+    fn a_number_that_wraps_is_not_the_same_in_the_other_type() {
+        let of = |elem, value| int_scalar(elem, value).unwrap();
+        let minus = of(ElemType::S16, -128);
+        assert_eq!(exact_convert(&minus, ElemType::U16), None);
+        assert_eq!(exact_convert(&minus, ElemType::S8), Some(of(ElemType::S8, -128)));
+        assert_eq!(exact_convert(&of(ElemType::U8, 200), ElemType::S8), None);
+        assert_eq!(exact_convert(&of(ElemType::S32, 127), ElemType::U8), Some(of(ElemType::U8, 127)));
+        assert_eq!(exact_convert(&of(ElemType::S32, -3), ElemType::F32), Some(of(ElemType::F32, -3)));
     }
 }

@@ -74,10 +74,11 @@ fn has_reverse(vocabulary: &Vocabulary) -> bool {
     vocabulary.names("reverse") && vocabulary.slots_keep_their_type()
 }
 
-/// Starts and lengths of the pieces of `len`, each at most as long as the instruction takes.
+/// Starts and lengths of the pieces of `len`, each at most as long as the instruction takes; the last one may be
+/// shorter than it takes, and is padded then.
 fn pieces(len: u64, sizes: Sizes) -> Option<Vec<(u64, u64)>> {
-    let (step, ragged) = (sizes.max, len.checked_rem(sizes.max)?);
-    if len <= step || len.div_ceil(step) > PIECES || (ragged != 0 && ragged < sizes.min) {
+    let step = sizes.max;
+    if step == 0 || len <= step || len.div_ceil(step) > PIECES {
         return None;
     }
     Some((0..len.div_ceil(step)).map(|k| (k * step, step.min(len - k * step))).collect())

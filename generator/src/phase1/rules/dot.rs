@@ -1,6 +1,7 @@
 //! Matrix products: any general dot as one of the two-dimensional forms that instructions have, and their element types.
 
 use super::convert::{narrowed, preserves};
+use super::ragged::is_padded;
 use super::{Context, Rule, RuleClass, always};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
@@ -75,7 +76,7 @@ pub(crate) static RULES: &[Rule] = &[
         class: RuleClass::Integer,
         policy: FloatPolicy::Exact,
         statement: "dot(a, b) => bc(a) * bc(b), when what is contracted has length 1, is no step of a longer \
-                    contraction, and instructions multiply; of floats the sign of a zero is lost",
+                    contraction or is padded, and instructions multiply; of floats the sign of a zero is lost",
         useful: multiplies,
         rewrite: outer,
     },
@@ -274,8 +275,8 @@ fn outer(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
         || !matrix_form(dims, lhs.rank(), rhs.rank())
         || lhs.dims[dims.lhs_contracting[0]] != 1
         || (lhs.elem, rhs.elem) != (elem, elem)
-        || is_cut(cx, a, dims.lhs_contracting[0])
-        || is_cut(cx, b, dims.rhs_contracting[0])
+        || is_cut(cx, a, dims.lhs_contracting[0]) && !is_padded(cx, b)
+        || is_cut(cx, b, dims.rhs_contracting[0]) && !is_padded(cx, b)
     {
         return;
     }

@@ -1,5 +1,6 @@
 //! The structure of products: concatenated, sliced, reversed and padded operands, and batches taken one by one.
 
+use super::ragged::begun;
 use super::{Context, Rule, RuleClass};
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
@@ -89,14 +90,16 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::new(
         RuleClass::Exact,
         "pad-dot-m",
-        "dot(a, b) => slice_m(dot(cat_m(a, 0), b)), to the least number of rows of an instruction",
+        "dot(a, b) => slice_m(dot(w, b)), w with the least number of rows of an instruction, beginning with a: the value \
+         that a is a slice of, or a and zeros",
         has_least_sizes,
         padded_rows,
     ),
     Rule::new(
         RuleClass::Exact,
         "pad-dot-n",
-        "dot(a, b) => slice_n(dot(a, cat_n(b, 0))), to the least number of columns of an instruction",
+        "dot(a, b) => slice_n(dot(a, w)), w with the least number of columns of an instruction, beginning with b: the \
+         value that b is a slice of, or b and zeros",
         has_least_sizes,
         padded_columns,
     ),
@@ -339,6 +342,13 @@ fn padded(cx: &Context<'_>, x: Id, dim: usize, to: u64) -> Option<Term> {
     Some(Term::concatenate(dim, vec![cx.class(x), Term::splat(zero, &rest)]))
 }
 
+/// Values that begin with `x`; nobody reads the rest of their products.
+fn longer(cx: &Context<'_>, x: Id, dim: usize, to: u64) -> Vec<Term> {
+    let mut wide = cx.shape(x).dims.clone();
+    wide[dim] = to;
+    begun(cx, x, &wide)
+}
+
 /// A product in the form of an instruction, all of whose sizes the instruction would take but for the one to be padded.
 fn short<'a>(
     cx: &Context<'a>,
@@ -379,7 +389,7 @@ fn padded_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut 
 
 fn padded_rows(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((dims, a, b, least)) = short(cx, class, node, 0) else { return };
-    if let Some(lhs) = padded(cx, a, 1 - dims.lhs_contracting[0], least) {
+    for lhs in longer(cx, a, 1 - dims.lhs_contracting[0], least) {
         let product = Term::dot(dims.clone(), node.shape().elem, lhs, cx.class(b));
         out.push(product.slice(0, 0, node.shape().dims[0]));
     }
@@ -387,7 +397,7 @@ fn padded_rows(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Ter
 
 fn padded_columns(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((dims, a, b, least)) = short(cx, class, node, 1) else { return };
-    if let Some(rhs) = padded(cx, b, 1 - dims.rhs_contracting[0], least) {
+    for rhs in longer(cx, b, 1 - dims.rhs_contracting[0], least) {
         let product = Term::dot(dims.clone(), node.shape().elem, cx.class(a), rhs);
         out.push(product.slice(1, 0, node.shape().dims[1]));
     }

@@ -26,6 +26,7 @@ mod narrow;
 mod order;
 mod pieces;
 mod product_of_constant;
+mod ragged;
 mod reduce;
 mod reduce_algebra;
 mod saturate;
@@ -148,6 +149,7 @@ fn themes() -> Vec<(&'static str, &'static [Rule])> {
         ("products with constants", product_of_constant::RULES),
         ("algebra of reductions", reduce_algebra::RULES),
         ("cuts and padding", cut::RULES),
+        ("ragged edges", ragged::RULES),
         ("bytes", bytes::RULES),
         ("masks", mask::RULES),
         ("movement in pieces", pieces::RULES),

@@ -65,13 +65,13 @@ fn is_product(cx: &Context<'_>, class: Id) -> bool {
 }
 
 /// Whether the value is a convert that only products read: their slices cut it where they need it.
-fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) -> bool {
+pub(super) fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) -> bool {
     *node.op() == OpKind::Convert
         && cx.users(class).all(|user| matches!(user.op(), OpKind::Dot(_)) || is_movement(user.op()))
 }
 
 /// The sizes at which instructions have the operator of a node, computed from what the node is computed from.
-fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> Vec<&'a Vec<Sizes>> {
+pub(super) fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> Vec<&'a Vec<Sizes>> {
     let has = |name: &str| {
         let mut nodes = node.operands.iter().flat_map(|&x| cx.nodes(x));
         nodes.any(|n| n.op().name() == name)
@@ -84,7 +84,7 @@ fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> Vec<&'a Vec<Sizes>> {
 }
 
 /// Whether some instruction has the operator at the node's own size.
-fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
+pub(super) fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
     let dims = &node.shape().dims;
     sizes(cx, node).into_iter().any(|sizes| {
         sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
@@ -180,8 +180,7 @@ fn split(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
         }
         let Some(d) = (0..dims.len()).find(|&d| dims[d] > sizes[d].max) else { continue };
         let step = sizes[d].max;
-        let ragged = dims[d] % step;
-        if step == 0 || dims[d].div_ceil(step) > PIECES || (ragged != 0 && ragged < sizes[d].min) {
+        if step == 0 || dims[d].div_ceil(step) > PIECES {
             continue;
         }
         let pieces = (0..dims[d].div_ceil(step)).map(|k| {
@@ -205,11 +204,7 @@ fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut V
         cx.vocabulary.contractions.iter().filter(|(form, _)| form.dims == *dims && form.out == summed);
     for (_, longest) in steps {
         let step = longest.max;
-        if step == 0
-            || k <= step
-            || k.div_ceil(step) > PIECES
-            || (!k.is_multiple_of(step) && k % step < longest.min)
-        {
+        if step == 0 || k <= step || k.div_ceil(step) > PIECES {
             continue;
         }
         let mut sum: Option<Term> = None;

@@ -18,6 +18,7 @@ mod movement;
 mod order;
 mod product_of_constant;
 mod quotient;
+mod ragged;
 mod reduce;
 mod reduce_algebra;
 mod saturate;
@@ -48,6 +49,7 @@ const THEMES: &[Theme] = &[
     product_of_constant::build,
     reduce_algebra::build,
     cut::build,
+    ragged::build,
     bytes::build,
     saturate::build,
     mask::build,

@@ -254,6 +254,30 @@ fn cuts() -> Vec<Law> {
             ),
         )
         .given(given),
+        // The witness's instruction takes 3 rows and columns or more.
+        Law::moves(
+            "pad-to-instruction",
+            &[("r", 2), ("n", 3)],
+            input("x", &[v("r"), v("n")]).transpose(&[1, 0]),
+            cat(0, &[input("x", &[v("r"), v("n")]), T::Splat(0, vec![n(3) - v("r"), v("n")])])
+                .transpose(&[1, 0])
+                .slice(&[(n(0), v("n")), (n(0), v("r"))]),
+        )
+        .given("(< r 3)"),
+        Law::moves(
+            "slice-padded",
+            &[("m", 5), ("n", 3), ("p", 2), ("a", 1), ("k", 3)],
+            cat(1, &[input("x", &[v("m"), v("n")]), T::Splat(7, vec![v("m"), v("p")])])
+                .slice(&[(v("a"), v("k")), (n(0), v("n") + v("p"))]),
+            cat(
+                1,
+                &[
+                    input("x", &[v("m"), v("n")]).slice(&[(v("a"), v("k")), (n(0), v("n"))]),
+                    T::Splat(7, vec![v("k"), v("p")]),
+                ],
+            ),
+        )
+        .given("(<= (+ a k) m)"),
         Law::moves(
             "red-to-instruction",
             &[],
