@@ -473,6 +473,20 @@ fn reshaped_operands_and_results_are_views() {
     assert!(axes.axes.iter().all(|axis| !axis.blocked), "{axes:?}");
 }
 
+/// A dimension that a reshape makes of a computed value is not padded.
+#[test]
+fn a_row_made_of_a_computed_vector() {
+    let mut graph = Graph::new("row");
+    let wide = |dims: &[u64]| Shape::new(ElemType::S32, dims.to_vec());
+    let vector = graph.parameter(wide(&[6]));
+    let vector = graph.add(Op::Unary(Unary::Abs), &[vector]).unwrap();
+    let row = graph.add_declared(Op::Reshape, &[vector], Some(&wide(&[1, 6]))).unwrap();
+    let weights = graph.parameter(wide(&[6, 5]));
+    let dot = graph.add_declared(Op::Dot(DotDims::matmul()), &[row, weights], Some(&wide(&[1, 5]))).unwrap();
+    graph.add_root(dot).unwrap();
+    assert!(check(&graph, (4, 4, 4)) > 0);
+}
+
 #[test]
 fn attention_keeps_the_reduced_axis_whole() {
     let mut graph = Graph::new("attention");

@@ -56,6 +56,7 @@ pub fn choices(
             };
             // Zeros beyond the end add nothing, where they are zeros until they are multiplied.
             let padded = padded
+                && !axes.axis(last).unit
                 && !axes.axis(last).size.is_multiple_of(granularity.depth)
                 && graph.node(dot).operands.iter().all(|&o| keeps_zeros(graph, o));
             let long = !single || padded;
@@ -111,6 +112,7 @@ fn dot_tiles(
     let mut tiles: BTreeMap<AxisId, AxisTile> = BTreeMap::new();
     let mut set = |axis: AxisId, tile: AxisTile| {
         let size = axes.axis(axis).size;
+        let tile = AxisTile { padded: tile.padded && !axes.axis(axis).unit, ..tile };
         let cuts = tile.squeezed || tile.len < size || (tile.padded && tile.len != size);
         if axes.is_parallel(graph, axis) && cuts {
             let entry = tiles.entry(axis).or_insert(tile);

@@ -17,6 +17,8 @@ pub struct Axis {
     pub contracted_by: Vec<NodeId>,
     /// A batch dimension of some dot.
     pub batch: bool,
+    /// A reshape makes it out of nothing or drops it: it stays of size 1.
+    pub unit: bool,
 }
 
 /// The axes of a graph.
@@ -73,6 +75,7 @@ struct Finder {
     parent: Vec<usize>,
     blocked: BTreeSet<usize>,
     batch: BTreeSet<usize>,
+    unit: BTreeSet<usize>,
     contracted: Vec<(usize, NodeId)>,
 }
 
@@ -89,6 +92,7 @@ impl Finder {
             parent: (0..count).collect(),
             blocked: BTreeSet::new(),
             batch: BTreeSet::new(),
+            unit: BTreeSet::new(),
             contracted: Vec::new(),
         }
     }
@@ -234,6 +238,12 @@ impl Finder {
     fn reshape(&mut self, graph: &Graph, id: NodeId) {
         let operand = graph.node(id).operands[0];
         let (from, to) = (&graph.shape(operand).dims, &graph.shape(id).dims);
+        for (node, dims) in [(operand, from), (id, to)] {
+            for d in (0..dims.len()).filter(|&d| dims[d] == 1) {
+                let dim = self.dim(node, d);
+                self.unit.insert(dim);
+            }
+        }
         let (mut i, mut o) = (0, 0);
         while i < from.len() || o < to.len() {
             let (group_i, group_o) = (i, o);
@@ -281,6 +291,7 @@ impl Finder {
                         blocked: false,
                         contracted_by: Vec::new(),
                         batch: false,
+                        unit: false,
                     });
                     AxisId(axes.len() as u32 - 1)
                 });
@@ -300,6 +311,9 @@ impl Finder {
         }
         for dim in std::mem::take(&mut self.batch) {
             axes[axis_of(&mut self, dim)].batch = true;
+        }
+        for dim in std::mem::take(&mut self.unit) {
+            axes[axis_of(&mut self, dim)].unit = true;
         }
         for (dim, dot) in std::mem::take(&mut self.contracted) {
             let axis = &mut axes[axis_of(&mut self, dim)];
