@@ -2,7 +2,7 @@
 //! the code instruction by instruction. Never proves anything.
 
 use super::{Permitted, RegionSpec};
-use act_hlo::compare::{PERMITTED_ROUNDINGS, compare};
+use act_hlo::compare::{PERMITTED_ROUNDINGS, compare, epsilon};
 use act_hlo::random::{SplitMix64, Values, random_literal};
 use act_hlo::{ElemType, Literal, Shape, eval};
 use act_isa::{Isa, LoopProgram, Oracle, Space, View};
@@ -102,16 +102,6 @@ fn beyond_roundings(spec: &RegionSpec<'_>, want: &Literal, got: &Literal, roundi
     }
     let unit = i128::from(coarsest > 0.0);
     (0..want.shape().elements()).any(|at| integer(want, at).abs_diff(integer(got, at)) > unit.unsigned_abs())
-}
-
-/// Distance from 1 to the next number of a float type.
-fn epsilon(elem: ElemType) -> f64 {
-    match elem {
-        ElemType::F16 => 2f64.powi(-10),
-        ElemType::BF16 => 2f64.powi(-7),
-        ElemType::F64 => f64::EPSILON,
-        _ => f64::from(f32::EPSILON),
-    }
 }
 
 /// Byte offsets of a view's elements, row-major.

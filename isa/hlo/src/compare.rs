@@ -87,7 +87,7 @@ fn real(elem: ElemType, bytes: &[u8]) -> Option<f64> {
 }
 
 /// Distance from 1 to the next number of a float type.
-fn epsilon(elem: ElemType) -> f64 {
+pub fn epsilon(elem: ElemType) -> f64 {
     match elem {
         ElemType::F16 => 2f64.powi(-10),
         ElemType::BF16 => 2f64.powi(-7),
