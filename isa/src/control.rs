@@ -388,7 +388,7 @@ impl Isa {
             })?;
         let variant = |path: Path| {
             let roots = structured.flat_roots(&path).map_err(|error| NotSelectable::Control { error })?;
-            let computation = without_unused(Computation { stmts: path.stmts, roots });
+            let computation = Computation { stmts: path.stmts, roots }.without_unused();
             Ok(Variant { conditions: path.conditions, computation })
         };
         paths.into_iter().map(variant).collect()
@@ -417,23 +417,26 @@ impl Isa {
     }
 }
 
-/// Values of branches that no output needs on this path are gone; parameters stay.
-fn without_unused(computation: Computation) -> Computation {
-    let Computation { stmts, roots } = computation;
-    let mut needed = vec![false; stmts.len()];
-    roots.iter().for_each(|&r| needed[r] = true);
-    for at in (0..stmts.len()).rev() {
-        needed[at] |= matches!(stmts[at].op, OpKind::Parameter(_));
-        if needed[at] {
-            stmts[at].operands.iter().for_each(|&o| needed[o] = true);
+impl Computation {
+    /// The computation without statements that no result needs; parameters stay.
+    #[must_use]
+    pub fn without_unused(self) -> Computation {
+        let Computation { stmts, roots } = self;
+        let mut needed = vec![false; stmts.len()];
+        roots.iter().for_each(|&r| needed[r] = true);
+        for at in (0..stmts.len()).rev() {
+            needed[at] |= matches!(stmts[at].op, OpKind::Parameter(_));
+            if needed[at] {
+                stmts[at].operands.iter().for_each(|&o| needed[o] = true);
+            }
         }
+        let mut kept = Vec::new();
+        let mut place = vec![0; stmts.len()];
+        for (at, mut stmt) in stmts.into_iter().enumerate().filter(|(at, _)| needed[*at]) {
+            place[at] = kept.len();
+            stmt.operands.iter_mut().for_each(|o| *o = place[*o]);
+            kept.push(stmt);
+        }
+        Computation { stmts: kept, roots: roots.into_iter().map(|r| place[r]).collect() }
     }
-    let mut kept = Vec::new();
-    let mut place = vec![0; stmts.len()];
-    for (at, mut stmt) in stmts.into_iter().enumerate().filter(|(at, _)| needed[*at]) {
-        place[at] = kept.len();
-        stmt.operands.iter_mut().for_each(|o| *o = place[*o]);
-        kept.push(stmt);
-    }
-    Computation { stmts: kept, roots: roots.into_iter().map(|r| place[r]).collect() }
 }

@@ -64,9 +64,26 @@ impl<'a> Context<'a> {
 
     /// The nodes that have the class as an operand, as they were added.
     pub(crate) fn users(&self, id: Id) -> impl Iterator<Item = &'a TensorNode> {
+        self.users_in_classes(id).map(|(_, user)| user)
+    }
+
+    /// The same with the classes that they belong to.
+    pub(crate) fn users_in_classes(&self, id: Id) -> impl Iterator<Item = (Id, &'a TensorNode)> {
         let (egraph, id) = (self.egraph, self.egraph.find(id));
         self.users.borrow_mut().push(id);
-        egraph[id].parents().map(|user| egraph.id_to_node(user))
+        egraph[id].parents().map(|user| (egraph.find(user), egraph.id_to_node(user)))
+    }
+
+    /// The class that an id stands for now.
+    pub(crate) fn find(&self, id: Id) -> Id {
+        self.egraph.find(id)
+    }
+
+    /// Whether the value lies in main memory or is known, as a whole.
+    pub(crate) fn in_memory(&self, id: Id) -> bool {
+        self.note(id);
+        let facts = &self.egraph[id].data;
+        facts.value.is_some() || !facts.views.is_empty()
     }
 
     pub(crate) fn shape(&self, id: Id) -> &'a Shape {

@@ -19,8 +19,10 @@ mod print;
 mod rims;
 mod round_trips;
 mod rules;
+mod shaped;
 mod symbolic;
 mod term;
+mod transfers;
 mod unrolled;
 mod view;
 mod vocabulary;
@@ -136,6 +138,11 @@ impl Selector {
     /// When no rule can be derived for any instruction.
     pub fn generate(whole: &Isa) -> Result<Selector, GenerateError> {
         let Selectable { mut isa, mut origin, excluded } = whole.selectable();
+        for instr in &mut isa.instrs {
+            if let Some(shaped) = shaped::shaped_last(instr) {
+                *instr = shaped;
+            }
+        }
         // Instructions that are products where sums may be taken in another order, from here on.
         let loose = isa.instrs.len();
         for k in 0..loose {
@@ -161,12 +168,15 @@ impl Selector {
             let reasons = reasons.collect::<Vec<_>>().join("; ");
             return Err(GenerateError::NothingSelectable { isa: isa.name.clone(), reasons });
         }
-        let vocabulary = Vocabulary::of(&isa);
+        // What nothing selects is no reason to rewrite toward it.
+        let instrs = matchers.iter().map(|matcher| isa.instr(matcher.instr).clone()).collect();
+        let vocabulary = Vocabulary::of(&Isa { instrs, ..isa.clone() });
         Ok(Selector { isa, matchers, unmatchable, vocabulary })
     }
 
-    /// The description as instructions are selected from it: one instruction per path of its semantics, and products that
-    /// semantics write out as sums once more, as dots.
+    /// The description as instructions are selected from it: one instruction per path of its semantics, with
+    /// reshapes of what it sums behind what it computes from the sums, and products that semantics write out as sums once
+    /// more, as dots.
     pub fn isa(&self) -> &Isa {
         &self.isa
     }
@@ -283,7 +293,13 @@ impl Selector {
         limits: &Limits,
     ) -> Explored {
         let (egraph, classes) = explore::initial(kernel, policy);
-        explore::saturate(egraph, classes, rules, &self.vocabulary, policy, limits.iterations, limits.nodes)
+        let vocabulary = &self.vocabulary;
+        let mut explored =
+            explore::saturate(egraph, classes, rules, vocabulary, policy, limits.iterations, limits.nodes);
+        let results = kernel.graph.roots().iter().map(|root| explored.classes[root.0 as usize]);
+        transfers::cut(&mut explored.egraph, &results.collect::<Vec<_>>(), vocabulary, policy);
+        explored.classes.iter_mut().for_each(|id| *id = explored.egraph.find(*id));
+        explored
     }
 
     fn check(&self, kernel: &TiledKernel) -> Result<(), SelectError> {

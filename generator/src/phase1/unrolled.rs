@@ -231,23 +231,8 @@ fn rewritten(computation: &Computation, at: usize, lhs: &Factor, rhs: &Factor) -
             .iter()
             .map(|stmt| Stmt { operands: stmt.operands.iter().map(|&o| place(o)).collect(), ..stmt.clone() }),
     );
-    let roots: Vec<usize> = roots.iter().map(|&r| place(r)).collect();
-    let mut needed = vec![false; all.len()];
-    roots.iter().for_each(|&r| needed[r] = true);
-    for at in (0..all.len()).rev() {
-        needed[at] |= matches!(all[at].op, OpKind::Parameter(_));
-        if needed[at] {
-            all[at].operands.iter().for_each(|&o| needed[o] = true);
-        }
-    }
-    let mut kept = Vec::new();
-    let mut new_place = vec![0; all.len()];
-    for (at, mut stmt) in all.into_iter().enumerate().filter(|(at, _)| needed[*at]) {
-        new_place[at] = kept.len();
-        stmt.operands.iter_mut().for_each(|o| *o = new_place[*o]);
-        kept.push(stmt);
-    }
-    Computation { stmts: kept, roots: roots.into_iter().map(|r| new_place[r]).collect() }
+    let roots = roots.iter().map(|&r| place(r)).collect();
+    Computation { stmts: all, roots }.without_unused()
 }
 
 #[cfg(test)]

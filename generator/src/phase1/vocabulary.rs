@@ -4,7 +4,7 @@
 use super::language::is_movement;
 use super::rims::{self, Rim, Step};
 use act_hlo::{Binary, Direction, DotDims, ElemType, OpKind};
-use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, SymConst, SymOp};
+use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, Slice, SymConst, SymOp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The lengths that a dimension takes over all attributes of an instruction.
@@ -42,6 +42,24 @@ pub(crate) struct Reduction {
     pub(crate) rank: usize,
     /// Of the operand, where they are products or sums of attributes.
     pub(crate) sizes: Option<Vec<Sizes>>,
+}
+
+/// What a load or a store moves between main memory and a buffer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Transfer {
+    /// Of an element: movers move the bits of any type.
+    pub(crate) bits: u32,
+    /// Of the slot, access dimensions first.
+    pub(crate) sizes: Vec<Sizes>,
+    /// How many access dimensions.
+    pub(crate) access: usize,
+}
+
+impl Transfer {
+    pub(crate) fn takes(&self, dims: &[u64]) -> bool {
+        self.sizes.len() == dims.len()
+            && self.sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
+    }
 }
 
 /// Sizes of an operator, and the product or reduction that is an operand of it if one is.
@@ -92,6 +110,9 @@ pub(crate) struct Vocabulary {
     pub(crate) stacks: BTreeSet<(ElemType, u64, Sizes)>,
     /// Types that products multiply in, with the types that their operands are converted from.
     pub(crate) widened: BTreeSet<(ElemType, ElemType)>,
+    /// What instructions that only move bring from main memory into a buffer, and from a buffer to main memory.
+    pub(crate) loads: Vec<Transfer>,
+    pub(crate) stores: Vec<Transfer>,
 }
 
 /// The operator as far as coverage is concerned: `reduce maximum` is not `reduce add`.
@@ -113,6 +134,8 @@ impl Vocabulary {
         for instr in &isa.instrs {
             vocabulary.read(instr);
         }
+        vocabulary.loads = transfers(isa, true);
+        vocabulary.stores = transfers(isa, false);
         vocabulary.reversed_by_products = !vocabulary.dots.is_empty() && !vocabulary.names("reverse");
         vocabulary.ranks = isa.buffers.iter().map(|b| b.access.len() + b.unit.len()).collect();
         vocabulary
@@ -369,6 +392,33 @@ impl Vocabulary {
     pub(crate) fn names(&self, key: &str) -> bool {
         self.ops.iter().any(|(k, _)| k == key)
     }
+}
+
+/// The loads or the stores of a description, each once; values whose sizes are no products or sums of attributes are
+/// left out.
+fn transfers(isa: &Isa, loads: bool) -> Vec<Transfer> {
+    let moved = |instr: &Instr| {
+        let ([input], [output], [root]) =
+            (&instr.inputs[..], &instr.outputs[..], &instr.computation.roots[..])
+        else {
+            return None;
+        };
+        let stmts = &instr.computation.stmts;
+        let still = |s: &act_isa::Stmt| matches!(s.op, OpKind::Parameter(_)) || is_movement(&s.op);
+        let parameter = stmts.iter().find(|s| matches!(s.op, OpKind::Parameter(_)))?;
+        let (slot, value) = match (input, output) {
+            (Slice::Hbm(_), Slice::OnChip(slot)) if loads => (slot, &stmts[*root]),
+            (Slice::OnChip(slot), Slice::Hbm(_)) if !loads => (slot, parameter),
+            _ => return None,
+        };
+        let sizes = value.dims.iter().map(|d| sizes(d, &instr.alpha)).collect::<Option<_>>()?;
+        let transfer = Transfer { bits: value.elem.bits(), sizes, access: slot.len.len() };
+        stmts.iter().all(still).then_some(transfer)
+    };
+    let mut all: Vec<Transfer> = isa.instrs.iter().filter_map(moved).collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// The sizes of a product of matrices; `None` where one is no product or sum of attributes.

@@ -42,6 +42,7 @@ mod width;
 
 pub(crate) use super::context::Context;
 pub use catalogue::{CatalogueEntry, Proof, catalogue};
+pub(super) use tile::fits;
 
 use super::language::TensorNode;
 use super::term::Term;

@@ -84,7 +84,7 @@ pub(super) fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> Vec<&'a Vec<Size
 }
 
 /// Whether some instruction has the operator at the node's own size.
-pub(super) fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
+pub(in crate::phase1) fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
     let dims = &node.shape().dims;
     sizes(cx, node).into_iter().any(|sizes| {
         sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
