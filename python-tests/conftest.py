@@ -48,8 +48,12 @@ def python(
 def tensorflow_python(
     *arguments: str | Path, act: bool = True, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    """As :func:`python`, in the environment where TensorFlow is; with ``act`` its devices are turned on."""
-    interpreter = HERE.parent / ".venv-tensorflow" / "bin" / "python"
+    """As :func:`python`, in the environment where TensorFlow is; with ``act`` its devices are turned on.
+
+    ACT_TEST_TENSORFLOW names another environment, with another release of TensorFlow.
+    """
+    environment = os.environ.get("ACT_TEST_TENSORFLOW", ".venv-tensorflow")
+    interpreter = HERE.parent / environment / "bin" / "python"
     assert interpreter.exists(), "ci/install-tensorflow makes the environment of these tests"
     if act:
         more.setdefault("ACT_TENSORFLOW", "1")

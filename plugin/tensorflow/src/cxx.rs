@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use pjrt_abi::Api;
 
 use crate::dynamic_symbols::LoadedLibrary;
+use crate::tensorflow::KernelContext;
 
 /// `std::unique_ptr<xla::PjRtClient>`: one pointer.
 type UniquePointer = *mut c_void;
@@ -104,6 +105,9 @@ type RegisterCompilationDevice =
 
 type GetOpsFlags = unsafe extern "C" fn() -> *mut c_void;
 
+/// `Compute` of a class of kernels; the C interface's context of a kernel is the address of the C++ one.
+type ComputeMember = unsafe extern "C" fn(this: *mut c_void, context: *mut KernelContext);
+
 /// The functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Functions {
@@ -115,6 +119,8 @@ pub(crate) struct Functions {
     register_compilation_device: RegisterCompilationDevice,
     /// `tensorflow::GetXlaOpsCommonFlags`
     get_ops_flags: GetOpsFlags,
+    /// `tensorflow::MergeOp::Compute`
+    merge: ComputeMember,
 }
 
 /// Why TensorFlow has no client.
@@ -137,10 +143,12 @@ impl Functions {
             c"_ZN10tensorflow38SetPjRtClientInTFGlobalResourceManagerERKN3tsl10DeviceTypeESt10unique_ptr";
         const REGISTER: &CStr = c"_ZN10tensorflow13XlaOpRegistry25RegisterCompilationDeviceERKNSt";
         const FLAGS: &CStr = c"_ZN10tensorflow20GetXlaOpsCommonFlagsEv";
+        const MERGE: &CStr = c"_ZN10tensorflow7MergeOp7ComputeEPNS_15OpKernelContextE";
         let text = |name: &'static CStr| name.to_str().unwrap_or_default();
         let [wrap, set, register] = library.symbols_by_prefix([text(WRAP), text(SET), text(REGISTER)]);
         let (wrap, set, register) = (wrap.ok_or(WRAP)?, set.ok_or(SET)?, register.ok_or(REGISTER)?);
         let flags = library.symbol(FLAGS).ok_or(FLAGS)?;
+        let merge = library.symbol(MERGE).ok_or(MERGE)?;
         // SAFETY: the mangled names tell the parameters; the results are those of the tested releases.
         unsafe {
             Ok(Functions {
@@ -150,6 +158,7 @@ impl Functions {
                     register,
                 ),
                 get_ops_flags: std::mem::transmute::<*mut c_void, GetOpsFlags>(flags),
+                merge: std::mem::transmute::<*mut c_void, ComputeMember>(merge),
             })
         }
     }
@@ -216,6 +225,18 @@ impl Functions {
             (*registration).cluster_inaccurate_operators = true;
             (self.register_compilation_device)(device_type, registration);
         }
+    }
+
+    /// Gives the one input that is there on as the output, and its number as the second output.
+    ///
+    /// # Safety
+    /// `context` must be TensorFlow's, live, and that of a node of the operator `Merge`.
+    pub(crate) unsafe fn merge(&self, context: *mut KernelContext) {
+        // A kernel of this class has no fields, and what it has of its base is read only where two inputs are there,
+        // which the executor rules out; zeros stand for it.
+        let mut this = [0_u64; 64];
+        // SAFETY: the caller's promise; the object is not looked at.
+        unsafe { (self.merge)(this.as_mut_ptr().cast(), context) };
     }
 
     /// Makes TensorFlow read its flags from the environment, unless it has done so.

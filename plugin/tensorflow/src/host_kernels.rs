@@ -2,21 +2,19 @@
 //! operators in [`OPERATORS`]. All tensors that go in and come out are declared to be in the host's memory. Knows nothing
 //! of what an operator computes.
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::host_operators::{OPERATORS, Operator};
+use crate::kernel_registration::Registration;
 use crate::node_definition::NodeDefinition;
 use crate::release::Supported;
 use crate::tensorflow::{
     EagerContext, EagerOp, KernelConstruction, KernelContext, Status, Tensor, TensorFlow, TensorHandle,
-    VARIANT, code, message_of,
+    VARIANT, code,
 };
-use crate::{DEVICE_TYPE, contained, release};
-
-/// Above the kernels that TensorFlow makes for the device.
-const PRIORITY: i32 = 1;
+use crate::{contained, kernel_registration, release};
 
 /// A `ConfigProto` with `device_count { key: "ACT" value: 0 }`: the operators here run on CPU only.
 const CPU_ONLY: &[u8] = b"\x0a\x07\x0a\x03ACT\x10\x00";
@@ -24,39 +22,16 @@ const CPU_ONLY: &[u8] = b"\x0a\x07\x0a\x03ACT\x10\x00";
 /// Registers the kernels.
 pub(crate) fn register(tensorflow: &Supported) {
     for operator in OPERATORS {
-        if let Err(failure) = register_one(&tensorflow.c, operator) {
-            let name = operator.name.to_string_lossy();
-            eprintln!("act: {name} cannot run on ACT devices: {failure}");
-        }
+        let registration = Registration {
+            operator: operator.name,
+            in_host_memory: operator.in_host_memory,
+            types: operator.only_lists.map(|attribute| (attribute, VARIANT)),
+            create: Some(create),
+            compute,
+            delete: Some(delete),
+        };
+        kernel_registration::register(&tensorflow.c, &registration);
     }
-}
-
-fn register_one(c: &TensorFlow, operator: &Operator) -> Result<(), String> {
-    let kernel_name = CString::new(format!("ActHost{}", operator.name.to_string_lossy()))
-        .map_err(|error| error.to_string())?;
-    // SAFETY: all strings are null-terminated; the builder is taken over by its registration.
-    let failure = unsafe {
-        let status = (c.new_status)();
-        let builder = (c.new_kernel_builder)(
-            operator.name.as_ptr(),
-            DEVICE_TYPE.as_ptr(),
-            Some(create),
-            Some(compute),
-            Some(delete),
-        );
-        for argument in operator.in_host_memory {
-            (c.host_memory)(builder, argument.as_ptr());
-        }
-        if let Some(attribute) = operator.only_lists {
-            (c.type_constraint)(builder, attribute.as_ptr(), VARIANT, status);
-        }
-        (c.kernel_priority)(builder, PRIORITY);
-        (c.register_kernel)(kernel_name.as_ptr(), builder, status);
-        let failure = message_of(c, status);
-        (c.delete_status)(status);
-        failure
-    };
-    failure.map_or(Ok(()), Err)
 }
 
 /// What a kernel keeps.

@@ -1,8 +1,8 @@
 //! Which operators run on the host though XLA has them: those of lists and of random generators. Data only.
 //!
 //! Lists of tensors are what loops of `tf.function` and their gradients keep. XLA has no value for a list, so the kernels
-//! that TensorFlow makes for the device fail outside of compiled functions. A list here holds tensors in the host's
-//! memory.
+//! that TensorFlow makes for the device fail outside of compiled functions. A list here lies in the host's memory with its
+//! elements, as a list in the device's would have to have them there.
 //!
 //! Random generators with state ignore their seeds when XLA compiles them, and XLA maps the bits of those without state
 //! to floats in another way. On the host a seed gives the values that it gives on stock TensorFlow; in compiled functions
@@ -13,7 +13,7 @@ use std::ffi::CStr;
 /// An operator for which there is a kernel here.
 pub(crate) struct Operator {
     pub(crate) name: &'static CStr,
-    /// Inputs and outputs that are no lists.
+    /// All inputs and outputs.
     pub(crate) in_host_memory: &'static [&'static CStr],
     /// The attribute that must be the type of lists, where the operator has uses without them.
     pub(crate) only_lists: Option<&'static CStr>,
@@ -33,30 +33,45 @@ const fn operator(name: &'static CStr, in_host_memory: &'static [&'static CStr])
 }
 
 pub(crate) const OPERATORS: &[Operator] = &[
-    operator(c"EmptyTensorList", &[c"element_shape", c"max_num_elements"]),
-    operator(c"TensorListConcat", &[c"tensor", c"lengths"]),
-    operator(c"TensorListConcatLists", &[]),
-    operator(c"TensorListConcatV2", &[c"element_shape", c"leading_dims", c"tensor", c"lengths"]),
-    operator(c"TensorListElementShape", &[c"element_shape"]),
-    operator(c"TensorListFromTensor", &[c"tensor", c"element_shape"]),
-    operator(c"TensorListGather", &[c"indices", c"element_shape", c"values"]),
-    operator(c"TensorListGetItem", &[c"index", c"element_shape", c"item"]),
-    operator(c"TensorListLength", &[c"length"]),
-    operator(c"TensorListPopBack", &[c"element_shape", c"tensor"]),
-    operator(c"TensorListPushBack", &[c"tensor"]),
-    operator(c"TensorListPushBackBatch", &[c"tensor"]),
-    operator(c"TensorListReserve", &[c"element_shape", c"num_elements"]),
-    operator(c"TensorListResize", &[c"size"]),
-    operator(c"TensorListScatter", &[c"tensor", c"indices", c"element_shape"]),
-    operator(c"TensorListScatterIntoExistingList", &[c"tensor", c"indices"]),
-    operator(c"TensorListScatterV2", &[c"tensor", c"indices", c"element_shape", c"num_elements"]),
-    operator(c"TensorListSetItem", &[c"index", c"item"]),
-    operator(c"TensorListSplit", &[c"tensor", c"element_shape", c"lengths"]),
-    operator(c"TensorListStack", &[c"element_shape", c"tensor"]),
-    Operator { name: c"AddN", in_host_memory: &[], only_lists: Some(c"T"), variadic: true, has_state: false },
+    operator(c"EmptyTensorList", &[c"handle", c"element_shape", c"max_num_elements"]),
+    operator(c"TensorListConcat", &[c"input_handle", c"tensor", c"lengths"]),
+    operator(c"TensorListConcatLists", &[c"input_a", c"input_b", c"output"]),
+    operator(
+        c"TensorListConcatV2",
+        &[c"input_handle", c"element_shape", c"leading_dims", c"tensor", c"lengths"],
+    ),
+    operator(c"TensorListElementShape", &[c"input_handle", c"element_shape"]),
+    operator(c"TensorListFromTensor", &[c"output_handle", c"tensor", c"element_shape"]),
+    operator(c"TensorListGather", &[c"input_handle", c"indices", c"element_shape", c"values"]),
+    operator(c"TensorListGetItem", &[c"input_handle", c"index", c"element_shape", c"item"]),
+    operator(c"TensorListLength", &[c"input_handle", c"length"]),
+    operator(c"TensorListPopBack", &[c"input_handle", c"output_handle", c"element_shape", c"tensor"]),
+    operator(c"TensorListPushBack", &[c"input_handle", c"output_handle", c"tensor"]),
+    operator(c"TensorListPushBackBatch", &[c"input_handles", c"output_handles", c"tensor"]),
+    operator(c"TensorListReserve", &[c"handle", c"element_shape", c"num_elements"]),
+    operator(c"TensorListResize", &[c"input_handle", c"output_handle", c"size"]),
+    operator(c"TensorListScatter", &[c"output_handle", c"tensor", c"indices", c"element_shape"]),
+    operator(
+        c"TensorListScatterIntoExistingList",
+        &[c"input_handle", c"output_handle", c"tensor", c"indices"],
+    ),
+    operator(
+        c"TensorListScatterV2",
+        &[c"output_handle", c"tensor", c"indices", c"element_shape", c"num_elements"],
+    ),
+    operator(c"TensorListSetItem", &[c"input_handle", c"output_handle", c"index", c"item"]),
+    operator(c"TensorListSplit", &[c"output_handle", c"tensor", c"element_shape", c"lengths"]),
+    operator(c"TensorListStack", &[c"input_handle", c"element_shape", c"tensor"]),
+    Operator {
+        name: c"AddN",
+        in_host_memory: &[c"inputs", c"sum"],
+        only_lists: Some(c"T"),
+        variadic: true,
+        has_state: false,
+    },
     Operator {
         name: c"ZerosLike",
-        in_host_memory: &[],
+        in_host_memory: &[c"x", c"y"],
         only_lists: Some(c"T"),
         variadic: false,
         has_state: false,

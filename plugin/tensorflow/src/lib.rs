@@ -17,6 +17,8 @@ mod glibc;
 mod host_kernels;
 mod host_operators;
 mod int32_constants;
+mod kernel_registration;
+mod list_flow;
 mod node_definition;
 mod plugin;
 mod release;
@@ -64,8 +66,9 @@ pub unsafe extern "C" fn TFNPD_InitPlugin(
 pub extern "C" fn TF_InitKernel() {
     contained("TF_InitKernel", (), || {
         if let Some(tensorflow) = release::supported() {
-            int32_constants::register(tensorflow);
+            int32_constants::register_constants(tensorflow);
             host_kernels::register(tensorflow);
+            list_flow::register(tensorflow);
         }
     });
 }

@@ -112,6 +112,8 @@ pub(crate) struct TensorFlow {
     pub(crate) get_code: unsafe extern "C" fn(*const Status) -> c_int,
     pub(crate) message: unsafe extern "C" fn(*const Status) -> *const c_char,
     pub(crate) delete_tensor: unsafe extern "C" fn(*mut Tensor),
+    pub(crate) tensor_data: unsafe extern "C" fn(*const Tensor) -> *mut c_void,
+    pub(crate) tensor_size: unsafe extern "C" fn(*const Tensor) -> usize,
     pub(crate) new_kernel_builder: unsafe extern "C" fn(
         operator: *const c_char,
         device: *const c_char,
@@ -198,6 +200,8 @@ impl TensorFlow {
                 get_code: typed(find(c"TF_GetCode")?),
                 message: typed(find(c"TF_Message")?),
                 delete_tensor: typed(find(c"TF_DeleteTensor")?),
+                tensor_data: typed(find(c"TF_TensorData")?),
+                tensor_size: typed(find(c"TF_TensorByteSize")?),
                 new_kernel_builder: typed(find(c"TF_NewKernelBuilder")?),
                 type_constraint: typed(find(c"TF_KernelBuilder_TypeConstraint")?),
                 host_memory: typed(find(c"TF_KernelBuilder_HostMemory")?),
