@@ -3,9 +3,9 @@
 use crate::align::{align, check_rewriting, labelled};
 use crate::discharge::{Answer, Proof, discharge};
 use crate::hex::domain::{Domain, Reading};
-use crate::hex::expand::{Expanded, expand};
+use crate::hex::expand::{Expanded, Symbolic, expand};
 use crate::hex::printer::print_expr;
-use crate::hex::run::{Machine, Outcome, run};
+use crate::hex::run::{FaultKind, Machine, Outcome, run};
 use crate::hex::source::{HexError, Source, Span};
 use crate::hex::syntax::{Case, Expr, ExprKind, Relation, Stmt, StmtKind, Sym, visit_expr};
 use crate::hex::{check, parse_with};
@@ -150,6 +150,24 @@ pub fn verify(
     solver: Option<&Solver>,
     options: &Options,
 ) -> Result<Report, CaseError> {
+    Ok(prepare(case, source, options)?.judge(source, solver, options))
+}
+
+/// A case with its parameters' values and its alignment, ready to be judged.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub case: Expanded,
+    steps: Vec<String>,
+    aligned: Option<(usize, usize)>,
+    /// Why the alignment is none.
+    fault: Option<String>,
+}
+
+/// Puts in the parameters and aligns the tensor program.
+///
+/// # Errors
+/// The parameters do not fit the case.
+pub fn prepare(case: &Case, source: &Source, options: &Options) -> Result<Prepared, CaseError> {
     let settings: Vec<(&str, i64)> =
         options.settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let mut expanded = expand(case, &settings).map_err(|error| text_error(&error, source))?;
@@ -169,28 +187,35 @@ pub fn verify(
         expanded.hardware = labelled(&expanded.hardware, &alignment.labels);
     }
     expanded.aligned = apart(&expanded.aligned, &expanded.hardware, &mut expanded.names);
-    let mut report = Report {
-        name: expanded.name.clone(),
-        judgement: Judgement::Unknown { reason: String::new() },
-        proofs: Vec::new(),
-        rests_on: rests_on(&expanded, source),
-        steps,
-        aligned,
-        inferred: Vec::new(),
-        symbolic: expanded
-            .symbolic
-            .iter()
-            .map(|param| format!("{} in {}..{}", expanded.names.text(param.name), param.lo, param.hi))
-            .collect(),
-        cut: Vec::new(),
-        bulk: 0,
-        unrolled: 0,
-    };
-    report.judgement = match fault {
-        Some(reason) => Judgement::Unknown { reason },
-        None => judge(&expanded, source, solver, options, &mut report),
-    };
-    Ok(report)
+    Ok(Prepared { case: expanded, steps, aligned, fault })
+}
+
+impl Prepared {
+    /// The verdict. Without a solver nothing is proved, but a wrong mapping is still refuted.
+    #[must_use]
+    pub fn judge(&self, source: &Source, solver: Option<&Solver>, options: &Options) -> Report {
+        let Prepared { case, steps, aligned, fault } = self;
+        let range =
+            |param: &Symbolic| format!("{} in {}..{}", case.names.text(param.name), param.lo, param.hi);
+        let mut report = Report {
+            name: case.name.clone(),
+            judgement: Judgement::Unknown { reason: String::new() },
+            proofs: Vec::new(),
+            rests_on: rests_on(case, source),
+            steps: steps.clone(),
+            aligned: *aligned,
+            inferred: Vec::new(),
+            symbolic: case.symbolic.iter().map(range).collect(),
+            cut: Vec::new(),
+            bulk: 0,
+            unrolled: 0,
+        };
+        report.judgement = match fault {
+            Some(reason) => Judgement::Unknown { reason: reason.clone() },
+            None => judge(case, source, solver, options, &mut report),
+        };
+        report
+    }
 }
 
 fn rests_on(case: &Expanded, source: &Source) -> Vec<String> {
@@ -211,6 +236,48 @@ fn judge(
     if let Err(reason) = check_rewriting(case, &case.aligned, source, options.fuel) {
         return Judgement::Unknown { reason };
     }
+    if !claims(case) {
+        return match refute(case, source, options) {
+            Some(judgement) => judgement,
+            None if is_short(case) => by_proof(case, source, solver, options, report),
+            None => Judgement::Unknown {
+                reason: "a run makes the same terms, but the case claims nothing of its loops".to_owned(),
+            },
+        };
+    }
+    by_proof(case, source, solver, options, report)
+}
+
+/// Whether anything is said of the loops, or left to be read off them.
+fn claims(case: &Expanded) -> bool {
+    fn whereby(body: &[Stmt]) -> bool {
+        body.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Loop(inner) => !inner.whereby.is_empty() || whereby(&inner.body),
+            StmtKind::If(_, then, other) => whereby(then) || whereby(other),
+            _ => false,
+        })
+    }
+    case.infer
+        || case.align
+        || !case.symbolic.is_empty()
+        || !case.relations.is_empty()
+        || !case.invariants.is_empty()
+        || whereby(&case.hardware)
+}
+
+/// Whether everything can be unrolled.
+fn is_short(case: &Expanded) -> bool {
+    const STEPS: u64 = 5_000;
+    run(case, &case.hardware, &Domain::new(case, Reading::Hashed, 1), STEPS).is_ok()
+}
+
+fn by_proof(
+    case: &Expanded,
+    source: &Source,
+    solver: Option<&Solver>,
+    options: &Options,
+    report: &mut Report,
+) -> Judgement {
     // A proof needs no run of the hardware; a fault shows in a run sooner than in a proof that is tried in every way.
     let mut beyond = None;
     if let Some(solver) = solver {
@@ -223,10 +290,7 @@ fn judge(
         return refutation;
     }
     let Some(solver) = solver else {
-        return Judgement::Unknown {
-            reason: "there is no solver; install Z3 with `pip install z3-solver`, or set ACT_Z3_LIB"
-                .to_owned(),
-        };
+        return Judgement::Unknown { reason: NO_SOLVER.to_owned() };
     };
     for &ordered in ways(case) {
         beyond = try_to_prove(case, ordered, source, solver, options, true, report);
@@ -341,33 +405,46 @@ fn prove(
 /// difference of terms shows. One that shows there counts only if it shows without the choice of functions as well: against
 /// the tensor program as it was, in the ideal arithmetic that functions stand for, or on concrete data.
 fn refute(case: &Expanded, source: &Source, options: &Options) -> Option<Judgement> {
-    let hashed = compare(case, &case.aligned, source, options, Reading::Hashed)?;
+    let hashed = compare(case, &case.aligned, source, options, (Reading::Hashed, 1))?;
     let Judgement::Refuted(example) = &hashed else { return Some(hashed) };
     if example.fails {
         return Some(hashed);
     }
-    let applied: Vec<_> = case.applied().iter().map(|function| function.name).collect();
-    if Domain::new(case, Reading::Concrete, 1).defines(&applied)
-        && let Some(concrete) = compare(case, &case.aligned, source, options, Reading::Concrete)
-    {
-        return Some(concrete);
+    let unknown = |reason: &str| Some(Judgement::Unknown { reason: reason.to_owned() });
+    let applied = case.applied();
+    let names: Vec<Sym> = applied.iter().map(|function| function.name).collect();
+    if Domain::new(case, Reading::Concrete, 1).defines(&names) {
+        for seed in 1..=CONCRETE_RUNS {
+            let concrete = compare(case, &case.aligned, source, options, (Reading::Concrete, seed));
+            if concrete.is_some() {
+                return concrete;
+            }
+        }
+        if applied.iter().any(|function| function.reads.is_none()) {
+            return unknown("the programs make other terms, but on concrete data they agree");
+        }
     }
-    let ideal = compare(case, &case.ir, source, options, Reading::Ideal);
+    let ideal = compare(case, &case.ir, source, options, (Reading::Ideal, 1));
     if matches!(ideal, Some(Judgement::Refuted(_))) {
         return Some(hashed);
     }
-    let reason = "the programs differ only where functions are uninterpreted; in ideal arithmetic they agree";
-    Some(Judgement::Unknown { reason: reason.to_owned() })
+    unknown("the programs differ only where functions are uninterpreted; in ideal arithmetic they agree")
 }
+
+/// What to do where Z3 is missing.
+const NO_SOLVER: &str = "Z3 is missing, which proves the conditions: `pip install act-pjrt[verify]`";
+
+/// Random data that programs are run on where all functions are defined.
+const CONCRETE_RUNS: u64 = 3;
 
 fn compare(
     case: &Expanded,
     program: &[Stmt],
     source: &Source,
     options: &Options,
-    reading: Reading,
+    (reading, seed): (Reading, u64),
 ) -> Option<Judgement> {
-    let domain = Domain::new(case, reading, 1);
+    let domain = Domain::new(case, reading, seed);
     let ir = match run(case, program, &domain, options.fuel) {
         Ok(outcome) => outcome,
         Err(fault) => {
@@ -379,6 +456,11 @@ fn compare(
     let fuel = options.fuel.min(ir.steps.saturating_mul(100).saturating_add(1_000_000));
     let hardware = match run(case, &case.hardware, &domain, fuel) {
         Ok(outcome) => outcome,
+        // No loop is past its end: it may only be slow.
+        Err(fault) if matches!(fault.kind, FaultKind::TooLong(_)) => {
+            let reason = format!("the hardware: {} ({})", fault.kind, source.line(fault.span));
+            return Some(Judgement::Unknown { reason });
+        }
         Err(fault) => return Some(refuted(fault.kind.to_string(), &[fault.span], source, true)),
     };
     let (what, spans) = difference(case, &hardware, &ir, &domain, options.fuel)?;

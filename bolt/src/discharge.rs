@@ -84,8 +84,9 @@ pub fn discharge(
         let text = script(case, &mut terms, &comment, &assertions);
         queries.push(Query { lines, comment, assertions, text, premise, instances: found.len() });
     }
-    let mut met =
-        parallel(options.threads, premises.len(), |index| solver.check(&premises[index], options.limit));
+    // A state that meets many assumptions takes longer to find than a contradiction.
+    let patience = options.limit * 3;
+    let mut met = parallel(options.threads, premises.len(), |index| solver.check(&premises[index], patience));
     let mut verdicts =
         parallel(options.threads, queries.len(), |index| solver.check(&queries[index].text, options.limit));
     if thorough {
@@ -108,7 +109,7 @@ pub fn discharge(
             let (index, premise) = &again[at];
             let verdict = solver.check(&queries[*index].text, options.limit);
             // More was assumed, so more must be possible together.
-            let met = (verdict == Ok(Verdict::Unsatisfiable)).then(|| solver.check(premise, options.limit));
+            let met = (verdict == Ok(Verdict::Unsatisfiable)).then(|| solver.check(premise, patience));
             (verdict, met)
         });
         for ((index, _), (verdict, more)) in again.into_iter().zip(answers) {

@@ -24,7 +24,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolverError {
     #[error(
-        "cannot open Z3 at {path}: {reason}; install it with `pip install z3-solver`, or set ACT_Z3_LIB to its library"
+        "cannot open Z3 at {path}: {reason}; install it with `pip install act-pjrt[verify]`, or set ACT_Z3_LIB to its library"
     )]
     Missing { path: PathBuf, reason: String },
     #[error("{path} lacks {symbol}: it is no Z3 library")]
@@ -199,6 +199,6 @@ mod tests {
         assert!(matches!(solver.check("(assert nonsense)", LIMIT), Err(SolverError::Script(_))));
         assert_eq!(solver.check("\0", LIMIT), Err(SolverError::Nul));
         let missing = Solver::open(Path::new("missing/libz3.so")).err().unwrap();
-        assert!(missing.to_string().contains("pip install z3-solver"), "{missing}");
+        assert!(missing.to_string().contains("pip install act-pjrt[verify]"), "{missing}");
     }
 }

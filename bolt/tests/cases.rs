@@ -3,7 +3,7 @@
 mod common;
 
 use act_bolt::Judgement;
-use act_bolt::case::verify;
+use act_bolt::case::{prepare, verify};
 use act_bolt::discharge::Answer;
 use common::{Edit, judge, load, solver};
 
@@ -235,6 +235,24 @@ const FAULTS: &[Fault<'_>] = &[
         SMALL_LINEAR,
     ),
     (
+        "the copy of the weights runs over the scratchpad's end",
+        "c2d.hex",
+        ("convolution.hex", "load_weights(F * CB * K * K)", "load_weights(SP0 / V + 1)"),
+        SMALL_CONVOLUTION,
+    ),
+    (
+        "the exponent bias of the outputs is one less",
+        "linear_256.hex",
+        ("linear.hex", "act_manager(p, ADP_O,", "act_manager(p, ADP_O - 1,"),
+        SMALL_LINEAR,
+    ),
+    (
+        "the exponent biases of weights and biases swapped",
+        "linear_256.hex",
+        ("linear.hex", "pe_manager(p, ADP_W, ADP_B", "pe_manager(p, ADP_B, ADP_W"),
+        SMALL_LINEAR,
+    ),
+    (
         "the activation unit sends before it receives",
         "linear_256.hex",
         ("linear.hex", "act_instruction(p, 0, 0x30)", "act_instruction(p, 0, 0x40)"),
@@ -280,11 +298,12 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
         let settings: Vec<(String, i64)> =
             small(name).iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let options = act_bolt::Options { settings, ..act_bolt::Options::default() };
-        let judge = |case: &act_bolt::hex::Case| verify(case, &source, Some(&solver), &options).unwrap();
-        for dropped in 0..case.relations.len() {
-            let mut case = case.clone();
-            case.relations.remove(dropped);
-            let report = judge(&case);
+        // What is left out changes nothing about the alignment.
+        let prepared = prepare(&case, &source, &options).unwrap();
+        for dropped in 0..prepared.case.relations.len() {
+            let mut less = prepared.clone();
+            less.case.relations.remove(dropped);
+            let report = less.judge(&source, Some(&solver), &options);
             assert!(
                 matches!(report.judgement, Judgement::Unknown { .. }),
                 "{name} without relation {dropped}: {report}"
@@ -294,11 +313,11 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
             continue;
         }
         // Those that are inferred, one after the other.
-        let all = judge(&case);
+        let all = prepared.judge(&source, Some(&solver), &options);
         assert_eq!(all.judgement, Judgement::Proved, "{all}");
         for dropped in &all.inferred {
             let options = act_bolt::Options { leave_out: Some(dropped.clone()), ..options.clone() };
-            let report = verify(&case, &source, Some(&solver), &options).unwrap();
+            let report = prepared.judge(&source, Some(&solver), &options);
             assert!(
                 matches!(report.judgement, Judgement::Unknown { .. }),
                 "{name} without {dropped}: {report}"
@@ -322,12 +341,88 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
 #[test]
 fn every_condition_can_be_replayed_from_its_script() {
     let solver = solver();
-    let report = judge("linear_256.hex", &[], SMALL_LINEAR, Some(&solver));
-    assert!(report.proofs.len() >= 30, "{report}");
-    for proof in &report.proofs {
-        let answer = solver.check(&proof.script, std::time::Duration::from_secs(20)).unwrap();
-        assert_eq!(answer, act_bolt::Verdict::Unsatisfiable, "{}", proof.name);
+    let limit = std::time::Duration::from_secs(60);
+    for (name, least) in [
+        ("pooling_mean.hex", 10),
+        ("pooling_any.hex", 10),
+        ("c2d.hex", 20),
+        ("c2d_plus.hex", 20),
+        ("c2d_any.hex", 20),
+        ("linear_256.hex", 30),
+    ] {
+        let report = judge(name, &[], small(name), Some(&solver));
+        assert!(report.proofs.len() >= least, "{report}");
+        for proof in &report.proofs {
+            // A proof needs its assumptions to be possible, which its own script says too.
+            let answer = solver.check(&proof.script, limit).unwrap();
+            assert_eq!(answer, act_bolt::Verdict::Unsatisfiable, "{name}: {}", proof.name);
+            assert!(
+                proof.script.starts_with(&format!("; {}: {}", report.name, proof.name)),
+                "{}",
+                proof.script
+            );
+        }
     }
+}
+
+#[test]
+fn a_condition_that_takes_too_long_proves_nothing() {
+    let solver = solver();
+    let (case, source) = load("linear_256.hex", &[]);
+    let settings = SMALL_LINEAR.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let options = act_bolt::Options {
+        settings,
+        limit: std::time::Duration::from_millis(1),
+        ..act_bolt::Options::default()
+    };
+    let report = verify(&case, &source, Some(&solver), &options).unwrap();
+    let Judgement::Unknown { reason } = &report.judgement else { panic!("{report}") };
+    assert!(reason.contains("did not decide"), "{reason}");
+    let undecided = |proof: &act_bolt::discharge::Proof| matches!(&proof.answer, Answer::Undecided { reason } if reason.contains("timeout") || reason.contains("canceled"));
+    assert!(report.proofs.iter().any(undecided), "{report}");
+}
+
+#[test]
+fn a_contradiction_among_the_assumptions_proves_nothing() {
+    // With a claim that no state meets everything behind the loop's head would follow.
+    let edit = ("flexasr.hex", "whereby ct == 2 * t {", "whereby ct == 2 * t, ct == 2 * t + 1 {");
+    let report = judge("pooling_max.hex", &[edit], &[], Some(&solver()));
+    assert!(matches!(report.judgement, Judgement::Unknown { .. }), "{report}");
+    assert!(report.proofs.iter().any(|proof| proof.answer == Answer::Vacuous), "{report}");
+}
+
+#[test]
+fn a_case_that_is_cut_off_or_garbled_is_an_error_with_its_line() {
+    let folder = common::folder();
+    let whole = std::fs::read_to_string(folder.join("flexasr.hex")).unwrap()
+        + &std::fs::read_to_string(folder.join("pooling.hex"))
+            .unwrap()
+            .replace("include \"flexasr.hex\"", "");
+    let head = "case broken param MODE = 0 param T = 4 param NV = 2 param BASE = 0\n";
+    let options = act_bolt::Options { fuel: 100_000, ..act_bolt::Options::default() };
+    let mut errors = 0;
+    for at in (0..whole.len()).step_by(97) {
+        let text = head.to_owned() + &whole[..at];
+        // Between two items a shorter text is a case as well, though one that asks for nothing.
+        match act_bolt::load_text("broken.hex", &text, &folder) {
+            Err(error) => {
+                errors += 1;
+                assert!(error.to_string().contains("broken.hex:"), "{error}");
+            }
+            Ok((case, source)) => {
+                let judgement = verify(&case, &source, None, &options).map(|report| report.judgement);
+                assert!(!matches!(judgement, Ok(Judgement::Proved)), "{text}");
+            }
+        }
+        // One character that stands for another.
+        let mut garbled: Vec<char> = (head.to_owned() + &whole).chars().collect();
+        garbled[at] = ['(', '9', 'x', '}', '\u{e9}'][at % 5];
+        let garbled: String = garbled.into_iter().collect();
+        if let Err(error) = act_bolt::load_text("broken.hex", &garbled, &folder) {
+            assert!(error.to_string().contains("broken.hex:"), "{error}");
+        }
+    }
+    assert!(errors > 20, "{errors}");
 }
 
 #[test]
@@ -418,7 +513,7 @@ fn what_is_read_off_a_wrong_movement_proves_nothing() {
 fn without_a_solver_nothing_is_proved_but_faults_are_found() {
     let report = judge("pooling_max.hex", &[], &[], None);
     let Judgement::Unknown { reason } = &report.judgement else { panic!("{report}") };
-    assert!(reason.contains("pip install z3-solver"), "{reason}");
+    assert!(reason.contains("pip install act-pjrt[verify]"), "{reason}");
     let (_, case, edit, settings) = FAULTS[0];
     assert!(matches!(judge(case, &[edit], settings, None).judgement, Judgement::Refuted(_)));
 }

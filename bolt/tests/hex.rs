@@ -129,6 +129,12 @@ fn runs_that_fail_say_how() {
         Err(FaultKind::Race { buffer: "Y".to_owned() })
     );
     assert_eq!(outcome("loop t in 0..3 { r := r } until r > 7"), Err(FaultKind::NeverStops(1000)));
+    assert_eq!(outcome("for t in 0..3000 { r := 0 }"), Err(FaultKind::TooLong(1000)));
+    // Slow is not endless: the loop inside has a longer way to go.
+    assert_eq!(
+        outcome("loop t in 0..3 { for u in 0..3000 { r := 0 } } until r > 7"),
+        Err(FaultKind::TooLong(1000))
+    );
     assert_eq!(outcome("r := 0 Y[1 / r] := zero()"), Err(FaultKind::Arithmetic));
 }
 
@@ -152,5 +158,34 @@ fn the_reference_says_what_is_so() {
         );
         judged += 1;
     }
-    assert_eq!(judged, 2);
+    assert_eq!(judged, 3);
+}
+
+#[test]
+fn operators_of_hlo_take_the_parameters_of_their_function() {
+    let case = |function: &str| {
+        let text =
+            format!("case c type f32 = float 8 23 type u7 = unsigned 7 type pred = unsigned 1 {function}");
+        let (case, _) =
+            parse("c", &text).unwrap_or_else(|(error, source)| panic!("{}", error.render(&source)));
+        check(&case).map_err(|error| error.message)
+    };
+    for right in [
+        "fun f(a: f32): f32 = hlo \"exponential(a)\"",
+        "fun f(a: f32, b: f32): pred = hlo \"compare(a, b), direction=LT\" reads sub(a, b)",
+        "fun f(p: pred, a: f32, b: f32): f32 = hlo \"select(p, a, b)\"",
+    ] {
+        assert_eq!(case(right), Ok(()), "{right}");
+    }
+    for (wrong, why) in [
+        ("fun f(a: f32): f32 = hlo \"nonsense(a)\"", "no operator of HLO"),
+        ("fun f(a: f32, b: f32): f32 = hlo \"subtract(b, a)\"", "in their order"),
+        ("fun f(a: f32, b: f32): f32 = hlo \"negate(a)\"", "in their order"),
+        ("fun f(a: u7): u7 = hlo \"negate(a)\"", "`u7` is no type of HLO"),
+        ("fun f(a: f32, k: int): f32 = hlo \"negate(a)\"", "takes elements"),
+        ("fun f(a: f32): pred = hlo \"negate(a)\"", "no operator of HLO"),
+    ] {
+        let error = case(wrong).unwrap_err();
+        assert!(error.contains(why), "{wrong}: {error}");
+    }
 }

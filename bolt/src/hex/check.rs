@@ -1,6 +1,7 @@
 //! What must hold of a case before it means anything: names are declared once and used as what they are, arities and types
 //! fit, programs write only what is theirs.
 
+use super::foreign::Foreign;
 use super::source::{HexError, Span};
 use super::syntax::*;
 use std::collections::HashMap;
@@ -119,6 +120,10 @@ impl Checker<'_> {
         }
         self.numeric = true;
         for function in &case.functions {
+            if let Some(text) = &function.foreign {
+                Foreign::new(function, text, &case.names)
+                    .map_err(|reason| HexError::new(function.span, reason))?;
+            }
             for body in function.concrete.iter().chain(&function.reads) {
                 self.scopes
                     .push(function.params.iter().map(|(name, _)| (*name, (Type::Int, false))).collect());

@@ -2,6 +2,7 @@
 //! their types (concrete), or numbers of a prime field (the ideal arithmetic that functions stand for).
 
 use super::expand::Expanded;
+use super::foreign::Foreign;
 use super::syntax::*;
 use std::collections::HashMap;
 
@@ -24,6 +25,8 @@ pub struct Domain {
     seed: u64,
     /// By the number of the name.
     functions: Vec<Option<Function>>,
+    /// Operators of HLO, by the number of the function's name.
+    foreign: HashMap<Sym, Foreign>,
     types: HashMap<Sym, ElemType>,
 }
 
@@ -46,13 +49,20 @@ impl Domain {
     #[must_use]
     pub fn new(case: &Expanded, reading: Reading, seed: u64) -> Domain {
         let mut functions = vec![None; case.names.len()];
+        let mut foreign = HashMap::new();
         for function in &case.functions {
             functions[function.name.0 as usize] = Some(function.clone());
+            if let Some(text) = &function.foreign
+                && let Ok(operator) = Foreign::new(function, text, &case.names)
+            {
+                foreign.insert(function.name, operator);
+            }
         }
         Domain {
             reading,
             seed: mix(seed),
             functions,
+            foreign,
             types: case.types.iter().map(|ty| (ty.name, ty.clone())).collect(),
         }
     }
@@ -60,7 +70,9 @@ impl Domain {
     /// Whether all of these functions have a definition for concrete runs.
     #[must_use]
     pub fn defines(&self, functions: &[Sym]) -> bool {
-        functions.iter().all(|name| self.function(*name).concrete.is_some())
+        functions
+            .iter()
+            .all(|name| self.function(*name).concrete.is_some() || self.foreign.contains_key(name))
     }
 
     fn function(&self, name: Sym) -> &Function {
@@ -80,7 +92,7 @@ impl Domain {
         match (self.reading, ty) {
             (_, Type::Bits(bits)) => value.rem_euclid(1 << bits),
             (Reading::Concrete, Type::Elem(name)) => {
-                self.types.get(&name).map_or(value, |ty| wrap(value, ty.signed, ty.bits))
+                self.types.get(&name).map_or(value, |ty| wrap(value, ty.kind, ty.bits))
             }
             (Reading::Ideal, _) => i64::try_from(i128::from(value).rem_euclid(PRIME)).expect("below 2^61"),
             _ => value,
@@ -91,7 +103,16 @@ impl Domain {
     #[must_use]
     pub fn initial(&self, buffer: Sym, ty: Type, offset: usize) -> i64 {
         let offset = i64::try_from(offset).expect("a buffer fits in memory");
-        self.fit(self.hash(1 + (u64::from(buffer.0) << 8), &[offset]), ty)
+        let value = self.fit(self.hash(1 + (u64::from(buffer.0) << 8), &[offset]), ty);
+        match ty {
+            Type::Elem(name) if self.reading == Reading::Concrete => match self.types.get(&name) {
+                Some(ElemType { kind: ElemKind::Float { exponent }, bits, .. }) => {
+                    moderate(value, *exponent, *bits)
+                }
+                _ => value,
+            },
+            _ => value,
+        }
     }
 
     /// A function of the case applied to values.
@@ -103,6 +124,11 @@ impl Domain {
             Reading::Concrete => &function.concrete,
             Reading::Ideal => &function.reads,
         };
+        if self.reading == Reading::Concrete
+            && let Some(operator) = self.foreign.get(&name)
+        {
+            return self.fit(operator.apply(arguments), function.result);
+        }
         if let Some(body) = body {
             let values =
                 function.params.iter().map(|(name, _)| *name).zip(arguments.iter().copied()).collect();
@@ -164,11 +190,24 @@ impl Domain {
     }
 }
 
-/// A value brought into a type's range, by its low bits.
-fn wrap(value: i64, signed: bool, bits: u32) -> i64 {
+/// A value brought into a type's range, by its low bits. All 64 of an element are kept as a signed integer has them.
+fn wrap(value: i64, kind: ElemKind, bits: u32) -> i64 {
+    if bits == 64 {
+        return value;
+    }
     let size = 1i128 << bits;
     let low = i128::from(value).rem_euclid(size);
-    i64::try_from(if signed && low >= size / 2 { low - size } else { low }).unwrap_or(0)
+    i64::try_from(if kind == ElemKind::Signed && low >= size / 2 { low - size } else { low }).unwrap_or(0)
+}
+
+/// A float's bit pattern with an exponent that makes it between 1/4 and 4, so that random data are no infinities.
+fn moderate(value: i64, exponent: u32, bits: u32) -> i64 {
+    let mantissa = bits - 1 - exponent;
+    let bias = (1u64 << (exponent - 1)) - 1;
+    let pattern = value.cast_unsigned();
+    let field = ((1u64 << exponent) - 1) << mantissa;
+    let near = bias - 2 + ((pattern & field) >> mantissa) % 4;
+    ((pattern & !field) | (near << mantissa)).cast_signed()
 }
 
 /// Integer operators; conditions are 0 and 1. None where a divisor is not positive or the result is beyond 64 bits.

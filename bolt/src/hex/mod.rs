@@ -4,6 +4,7 @@
 pub mod check;
 pub mod domain;
 pub mod expand;
+mod foreign;
 pub mod lexer;
 pub mod parser;
 pub mod printer;

@@ -91,6 +91,14 @@ const RESERVED: &[&str] = &[
     "commutative",
 ];
 
+/// Whether a word cannot name anything.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    // Functions of the language are no words of its grammar, but a name would hide them.
+    RESERVED.contains(&word)
+        || ["add", "sub", "mul", "max", "min", "int", "hlo"].contains(&word)
+        || word.strip_prefix("bv").is_some_and(|bits| bits.bytes().all(|b| b.is_ascii_digit()))
+}
+
 impl Parser {
     fn token(&self) -> &Token {
         &self.tokens[self.at].0
@@ -209,16 +217,8 @@ impl Parser {
                 "type" => {
                     let name = self.name()?;
                     self.mark("=")?;
-                    let signed = match self.raw_name()?.as_str() {
-                        "signed" => true,
-                        "unsigned" => false,
-                        _ => {
-                            self.at -= 1;
-                            return self.error("`signed` or `unsigned`");
-                        }
-                    };
-                    let bits = self.number()?;
-                    case.types.push(ElemType { name, signed, bits, span: start.to(self.previous()) });
+                    let (kind, bits) = self.elem_kind()?;
+                    case.types.push(ElemType { name, kind, bits, span: start.to(self.previous()) });
                 }
                 "fun" => {
                     let function = self.function(start)?;
@@ -285,6 +285,27 @@ impl Parser {
         }
     }
 
+    /// `unsigned 8`, `signed 8`, or `float 8 23` with the widths of exponent and mantissa.
+    fn elem_kind(&mut self) -> Result<(ElemKind, u32), HexError> {
+        Ok(match self.raw_name()?.as_str() {
+            "signed" => (ElemKind::Signed, self.number()?),
+            "unsigned" => (ElemKind::Unsigned, self.number()?),
+            "float" => {
+                let exponent = self.number()?;
+                let bits = 1 + exponent + self.number()?;
+                if exponent < 3 || bits > 64 {
+                    self.at -= 1;
+                    return self.error("a float of at most 64 bits, 3 or more of them its exponent's,");
+                }
+                (ElemKind::Float { exponent }, bits)
+            }
+            _ => {
+                self.at -= 1;
+                return self.error("`signed`, `unsigned` or `float`");
+            }
+        })
+    }
+
     fn function(&mut self, start: Span) -> Result<Function, HexError> {
         let name = self.name()?;
         let params = self.list("(", ")", |parser| {
@@ -295,9 +316,22 @@ impl Parser {
         self.mark(":")?;
         let result = self.ty()?;
         let commutative = self.take_word("commutative");
-        let concrete = if self.take_mark("=") { Some(self.expr()?) } else { None };
+        let (mut concrete, mut foreign) = (None, None);
+        if self.take_mark("=") {
+            let operator = match self.tokens.get(self.at + 1) {
+                Some((Token::Text(text), _)) if self.is_word("hlo") => Some(text.clone()),
+                _ => None,
+            };
+            if operator.is_some() {
+                self.at += 2;
+                foreign = operator;
+            } else {
+                concrete = Some(self.expr()?);
+            }
+        }
         let reads = if self.take_word("reads") { Some(self.expr()?) } else { None };
-        Ok(Function { name, params, result, commutative, concrete, reads, span: start.to(self.previous()) })
+        let span = start.to(self.previous());
+        Ok(Function { name, params, result, commutative, concrete, foreign, reads, span })
     }
 
     /// `buffer A[2, 3]: u8`, if one starts here.

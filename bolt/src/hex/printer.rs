@@ -307,6 +307,9 @@ impl Printer<'_> {
             self.out.push_str(" = ");
             self.expr(concrete, 1);
         }
+        if let Some(foreign) = &function.foreign {
+            write!(self.out, " = hlo \"{foreign}\"").expect("a string takes all");
+        }
         if let Some(reads) = &function.reads {
             self.out.push_str(" reads ");
             self.expr(reads, 1);
@@ -321,8 +324,14 @@ impl Printer<'_> {
             self.line();
             self.out.push_str("type ");
             self.name(ty.name);
-            write!(self.out, " = {} {}", if ty.signed { "signed" } else { "unsigned" }, ty.bits)
-                .expect("a string takes all");
+            match ty.kind {
+                ElemKind::Unsigned => write!(self.out, " = unsigned {}", ty.bits),
+                ElemKind::Signed => write!(self.out, " = signed {}", ty.bits),
+                ElemKind::Float { exponent } => {
+                    write!(self.out, " = float {exponent} {}", ty.bits - 1 - exponent)
+                }
+            }
+            .expect("a string takes all");
         }
         for param in &case.params {
             self.line();

@@ -20,6 +20,8 @@ pub struct Fault {
 pub enum FaultKind {
     #[error("the hardware never stops: its exit test was false after {0} steps")]
     NeverStops(u64),
+    #[error("the run is not over after {0} steps")]
+    TooLong(u64),
     #[error("`{buffer}` has no place {indices:?}")]
     OutOfBounds { buffer: String, indices: Vec<i64> },
     #[error("two iterations of a parfor write one place of `{buffer}`")]
@@ -187,7 +189,7 @@ impl<'a> Machine<'a> {
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), Fault> {
         self.steps += 1;
         if self.steps > self.fuel {
-            return Err(Fault { kind: FaultKind::NeverStops(self.fuel), span: stmt.span });
+            return Err(Fault { kind: FaultKind::TooLong(self.fuel), span: stmt.span });
         }
         match &stmt.kind {
             StmtKind::Let(name, value) => {
@@ -258,7 +260,9 @@ impl<'a> Machine<'a> {
                     self.note(Trace::iterate);
                     self.body(&inner.body).map_err(|fault| match fault.kind {
                         // The outermost loop that is past its claim is the one to blame.
-                        FaultKind::NeverStops(_) if at > claimed => Fault { span: until.span, ..fault },
+                        FaultKind::TooLong(fuel) | FaultKind::NeverStops(fuel) if at >= claimed => {
+                            Fault { kind: FaultKind::NeverStops(fuel), span: until.span }
+                        }
                         _ => fault,
                     })?;
                     if self.eval(until)? != 0 {
@@ -267,7 +271,8 @@ impl<'a> Machine<'a> {
                     at += 1;
                     self.steps += 1;
                     if self.steps > self.fuel {
-                        return Err(Fault { kind: FaultKind::NeverStops(self.fuel), span: until.span });
+                        let kind = if at > claimed { FaultKind::NeverStops } else { FaultKind::TooLong };
+                        return Err(Fault { kind: kind(self.fuel), span: until.span });
                     }
                 }
             }

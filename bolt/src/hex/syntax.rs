@@ -190,11 +190,22 @@ pub struct Param {
     pub span: Span,
 }
 
-/// An element type: bits matter to concrete runs alone.
+/// How the bits of an element are read; it matters to concrete runs alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElemKind {
+    Unsigned,
+    Signed,
+    /// Sign, exponent of so many bits, mantissa. A value is the bit pattern; random ones are of moderate size.
+    Float {
+        exponent: u32,
+    },
+}
+
+/// An element type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElemType {
     pub name: Sym,
-    pub signed: bool,
+    pub kind: ElemKind,
     pub bits: u32,
     pub span: Span,
 }
@@ -207,6 +218,8 @@ pub struct Function {
     pub commutative: bool,
     /// What it computes on integers of its types, for concrete runs.
     pub concrete: Option<Expr>,
+    /// The operator of HLO that it is in concrete runs, with the parameters as operands.
+    pub foreign: Option<String>,
     /// The ideal arithmetic it stands for: a numeric rule that the verdict rests on.
     pub reads: Option<Expr>,
     pub span: Span,

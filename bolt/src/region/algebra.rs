@@ -56,6 +56,8 @@ pub(super) struct Algebra {
     widened: HashMap<Term, (ElemType, Term)>,
     /// Floats whose value some narrower type has.
     narrow: HashMap<Term, ElemType>,
+    /// Floats that a short integer became, with that integer.
+    whole: HashMap<Term, (ElemType, Term)>,
     negated: HashMap<Term, Term>,
     /// Values made of bytes of others, with these bytes.
     joined: HashMap<Term, [Term; 8]>,
@@ -144,6 +146,7 @@ impl Algebra {
             extrema: HashMap::new(),
             widened: HashMap::new(),
             narrow: HashMap::new(),
+            whole: HashMap::new(),
             negated: HashMap::new(),
             joined: HashMap::new(),
             sums: HashMap::new(),
@@ -328,6 +331,10 @@ impl Algebra {
             Binary::Multiply => {
                 for (x, c) in [(a, cb), (b, ca)] {
                     let Some(bits) = c else { continue };
+                    if value(bits) == 1.0 && self.whole.contains_key(&x) {
+                        self.laws.insert(Law::WholeFloat);
+                        return x;
+                    }
                     if self.level >= Level::Reassociated && value(bits) == 1.0 {
                         self.laws.insert(Law::FloatIdentity);
                         return x;
@@ -434,6 +441,10 @@ impl Algebra {
         }
         let monotone =
             matches!(op, Unary::RoundNearestEven | Unary::RoundNearestAfz | Unary::Floor | Unary::Ceil);
+        if monotone && self.whole.contains_key(&x) {
+            self.laws.insert(Law::WholeFloat);
+            return x;
+        }
         if monotone && let Some(&bounded) = self.bounded.get(&x) {
             return self.monotone(bounded, elem, false, |algebra, x| algebra.wide_unary(op, elem, x));
         }

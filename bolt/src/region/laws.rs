@@ -13,6 +13,7 @@ pub enum Law {
     Ring,
     Commutes,
     Widening,
+    WholeFloat,
     Saturation,
     FloatSaturation,
     Bounds,
@@ -35,6 +36,10 @@ impl fmt::Display for Law {
             Law::Ring => "integers of n bits are a commutative ring",
             Law::Commutes => "a sum, product, maximum or minimum of two does not depend on their order",
             Law::Widening => "widening an integer keeps its value",
+            Law::WholeFloat => {
+                "an integer of at most 16 bits is the same number as a float: rounding to integers, a product with 1, \
+                 bounds of its type and the way back change nothing"
+            }
             Law::Saturation => "an integer between bounds of a narrower type may be bounded after its conversion",
             Law::FloatSaturation => {
                 "a float becomes an integer of less than 32 bits as it becomes one of 32, saturated (semantics of convert)"
@@ -70,6 +75,7 @@ impl Law {
             Law::Ring => RING,
             Law::Commutes => COMMUTES,
             Law::Widening => WIDENING,
+            Law::WholeFloat => WHOLE_FLOAT,
             Law::Saturation => SATURATION,
             Law::Bounds => BOUNDS,
             Law::Extremum => EXTREMUM,
@@ -119,6 +125,16 @@ const WIDENING: &str = "(declare-const x (_ BitVec 8))
   (= ((_ zero_extend 24) x) ((_ sign_extend 16) ((_ zero_extend 8) x)))
   (= ((_ extract 7 0) ((_ sign_extend 24) x)) x)
   (= ((_ extract 15 0) ((_ sign_extend 24) x)) ((_ sign_extend 8) x)))))
+";
+
+// All integers of 8 bits in a float of 16.
+const WHOLE_FLOAT: &str = "(declare-const x (_ BitVec 8))
+(define-fun f () (_ FloatingPoint 5 11) ((_ to_fp 5 11) RNE x))
+(assert (not (and
+  (= ((_ fp.to_sbv 8) RTZ f) x) (= (fp.mul RNE f ((_ to_fp 5 11) RNE 1.0)) f)
+  (= (fp.roundToIntegral RNE f) f) (= (fp.roundToIntegral RNA f) f)
+  (= (fp.roundToIntegral RTN f) f) (= (fp.roundToIntegral RTP f) f)
+  (fp.leq ((_ to_fp 5 11) RNE (- 128.0)) f) (fp.leq f ((_ to_fp 5 11) RNE 127.0)))))
 ";
 
 const SATURATION: &str =

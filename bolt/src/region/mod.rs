@@ -12,11 +12,13 @@ mod soundness;
 mod stitched;
 mod tensor;
 mod term;
+mod translate;
 
 pub use counterexample::Difference;
 pub use laws::Law;
 pub use machine::Trouble;
 pub use stitched::{StitchedTextError, parse as parse_stitched};
+pub use translate::{TranslateError, hex_of_region};
 
 use crate::solver::Solver;
 use act_hlo::{ElemType, Graph, print_graph};

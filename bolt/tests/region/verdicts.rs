@@ -1,7 +1,7 @@
 //! What is said of right code, of code for another kernel, and of text that lies about itself.
 
 use super::fixture::Fixture;
-use act_bolt::region::{Permitted, Refutation, RegionOptions, RegionVerdict, verify_region};
+use act_bolt::region::{Law, Permitted, Refutation, RegionOptions, RegionVerdict, verify_region};
 use act_hlo::print_graph;
 use act_hlo::text::parse_graph;
 
@@ -16,7 +16,7 @@ pub(crate) const SMALL: [&str; 6] = [
 ];
 
 /// All of them.
-pub(crate) const ALL: [&str; 10] = [
+pub(crate) const ALL: [&str; 12] = [
     "product.gemmini",
     "convolution.gemmini",
     "requantized.gemmini",
@@ -27,6 +27,8 @@ pub(crate) const ALL: [&str; 10] = [
     "batched.x86",
     "attention.h_qkv",
     "attention.trainium",
+    "relu.gemmini",
+    "transposed.h_qkv",
 ];
 
 #[test]
@@ -49,6 +51,20 @@ fn a_verdict_says_whether_sums_were_taken_in_another_order() {
     assert!(!exact.verdict.is_proved(), "{exact}");
     let integers = Fixture::load("product.gemmini");
     assert_eq!(integers.judge(&integers.text, Permitted::Exact).verdict, RegionVerdict::Proved);
+}
+
+/// Bytes that pass through an accumulator and a scale of 1 are the bytes they were, whatever the policy.
+#[test]
+fn short_integers_that_become_floats_on_the_way_are_what_they_were() {
+    let fixture = Fixture::load("relu.gemmini");
+    let report = fixture.judge(&fixture.text, Permitted::Exact);
+    assert_eq!(report.verdict, RegionVerdict::Proved, "{report}");
+    assert!(report.laws.contains(&Law::WholeFloat), "{report}");
+    let scaled =
+        fixture.text.replace("17, 1.0, relu", "17, 1.5, relu").replace("0, 1.0, relu", "0, 1.5, relu");
+    assert_ne!(scaled, fixture.text);
+    let report = fixture.judge(&scaled, Permitted::Xla);
+    assert!(matches!(report.verdict, RegionVerdict::Refuted(Refutation::Difference(_))), "{report}");
 }
 
 #[test]

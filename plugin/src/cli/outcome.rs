@@ -75,6 +75,8 @@ pub(super) enum CliError {
     Generate(#[from] act_generator::GenerateError),
     #[error(transparent)]
     Case(#[from] act_bolt::CaseError),
+    #[error("no program in Hex: {0}")]
+    Hex(#[from] act_bolt::region::TranslateError),
     #[error(transparent)]
     Compiler(#[from] CompilerError),
     #[error(transparent)]

@@ -3,7 +3,7 @@
 
 use super::input;
 use super::outcome::{CliError, Report};
-use crate::compiler::{TargetCompiler, verification_json, z3_library};
+use crate::compiler::{RegionFile, TargetCompiler, verification_json, z3_library};
 use act_bolt::region::RegionReport;
 use act_bolt::{Judgement, Options, Solver};
 use act_generator::FloatPolicy;
@@ -28,6 +28,9 @@ pub(super) struct VerifyArgs {
     /// Judge this stitched text, as a dump has it, instead of compiling the kernel.
     #[arg(long)]
     stitched: Option<PathBuf>,
+    /// Judge nothing; write the kernel with its stitched code as a case in Hex.
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
     /// Give a parameter another value, such as `T=64`.
     #[arg(long = "set", value_parser = setting)]
     settings: Vec<(String, i64)>,
@@ -40,6 +43,12 @@ pub(super) struct VerifyArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is written instead of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Emit {
+    Hex,
 }
 
 fn setting(text: &str) -> Result<(String, i64), String> {
@@ -63,6 +72,13 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Report, CliError> {
     let mut cases = Vec::new();
     let mut success = true;
     for file in &args.files {
+        if args.emit == Some(Emit::Hex) {
+            let (compiler, kernel, stitched) = compiled(args, file)?;
+            let hex = compiler.hex(&kernel.graph, &kernel.operands, &kernel.results, &stitched)?;
+            text.push_str(&hex);
+            cases.push(json!({ "file": file, "hex": hex }));
+            continue;
+        }
         if file.extension().is_some_and(|extension| extension != "hex") {
             let (report, seconds) = kernel(args, file)?;
             success &= report.verdict.is_proved();
@@ -106,8 +122,8 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Report, CliError> {
     Ok(Report { text, json: json!({ "cases": cases }), success })
 }
 
-/// Compiles a kernel, unless its stitched text is given, and judges the text.
-fn kernel(args: &VerifyArgs, file: &Path) -> Result<(RegionReport, f64), CliError> {
+/// A kernel, and its stitched text: the one that is given, or what it is compiled to now.
+fn compiled(args: &VerifyArgs, file: &Path) -> Result<(TargetCompiler, RegionFile, String), CliError> {
     let target = args.target.as_deref().ok_or_else(|| CliError::NoTarget { file: file.to_owned() })?;
     let options = act_generator::Options {
         numerics: act_generator::Numerics { float: args.numerics },
@@ -124,6 +140,12 @@ fn kernel(args: &VerifyArgs, file: &Path) -> Result<(RegionReport, f64), CliErro
             region.module.text().to_owned()
         }
     };
+    Ok((compiler, kernel, text))
+}
+
+/// Judges the code of a kernel.
+fn kernel(args: &VerifyArgs, file: &Path) -> Result<(RegionReport, f64), CliError> {
+    let (compiler, kernel, text) = compiled(args, file)?;
     let start = Instant::now();
     let report = compiler.verify(&kernel.graph, &kernel.operands, &kernel.results, &text);
     Ok((report, start.elapsed().as_secs_f64()))

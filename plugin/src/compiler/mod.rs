@@ -18,7 +18,7 @@ pub(crate) use region_file::RegionFile;
 pub use summary::{RegionSummary, counters_of, tile_sizes};
 pub use verification::{verification_json, z3_library};
 
-use act_bolt::region::RegionReport;
+use act_bolt::region::{RegionReport, RegionSpec, TranslateError, hex_of_region};
 use act_generator::phase1::GenerateError;
 use act_generator::{Backend, Options, SumOfCosts};
 use act_hlo::Graph;
@@ -192,6 +192,21 @@ impl TargetCompiler {
     pub fn verify(&self, graph: &Graph, operands: &[View], results: &[View], text: &str) -> RegionReport {
         let float = self.kernels.options.numerics.float;
         verification::verify(self.isa(), float, graph, (operands, results), text)
+    }
+
+    /// The region with its stitched text as a case in Hex.
+    ///
+    /// # Errors
+    /// The text is not understood, or something in it has no form in Hex.
+    pub fn hex(
+        &self,
+        graph: &Graph,
+        operands: &[View],
+        results: &[View],
+        text: &str,
+    ) -> Result<String, TranslateError> {
+        let numerics = verification::permitted(self.kernels.options.numerics.float);
+        hex_of_region(self.isa(), &RegionSpec { graph, operands, results, numerics }, text)
     }
 
     fn key(&self, graph: &Graph, operands: &[View], results: &[View]) -> String {

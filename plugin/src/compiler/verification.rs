@@ -31,6 +31,15 @@ fn solver() -> Option<&'static Solver> {
     SOLVER.get_or_init(open).as_ref()
 }
 
+/// What a float policy lets the checker pass.
+pub(super) fn permitted(float: FloatPolicy) -> Permitted {
+    match float {
+        FloatPolicy::Exact => Permitted::Exact,
+        FloatPolicy::Xla => Permitted::Xla,
+        FloatPolicy::Fast => Permitted::Fast,
+    }
+}
+
 /// Judges stitched text against the graph that it was made for.
 pub(super) fn verify(
     isa: &Isa,
@@ -39,11 +48,7 @@ pub(super) fn verify(
     (operands, results): (&[View], &[View]),
     text: &str,
 ) -> RegionReport {
-    let numerics = match float {
-        FloatPolicy::Exact => Permitted::Exact,
-        FloatPolicy::Xla => Permitted::Xla,
-        FloatPolicy::Fast => Permitted::Fast,
-    };
+    let numerics = permitted(float);
     let spec = RegionSpec { graph, operands, results, numerics };
     verify_region(isa, &spec, text, &RegionOptions { solver: solver(), ..RegionOptions::default() })
 }

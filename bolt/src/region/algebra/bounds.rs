@@ -80,6 +80,21 @@ impl Algebra {
         };
         let low = low.filter(|&bits| !drops(self, bits, true));
         let high = high.filter(|&bits| !drops(self, bits, false));
+        // Bounds that every integer of its type meets.
+        let (mut low, mut high) = (low, high);
+        if let Some(&(original, _)) = self.whole.get(&base) {
+            let (least, most) = limits(original);
+            let idle = |bits: u64, lower: bool| match number(elem, bits) {
+                Number::Float(value) if lower => value <= least as f64,
+                Number::Float(value) => value >= most as f64,
+                Number::Integer(_) => false,
+            };
+            let kept = (low.filter(|&bits| !idle(bits, true)), high.filter(|&bits| !idle(bits, false)));
+            if kept != (low, high) {
+                self.laws.insert(Law::WholeFloat);
+                (low, high) = kept;
+            }
+        }
         if low.is_none() && high.is_none() {
             return base;
         }

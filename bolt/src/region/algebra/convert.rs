@@ -102,9 +102,21 @@ impl Algebra {
             {
                 return self.monotone(bounded, to, false, |algebra, x| algebra.convert(from, to, x));
             }
+            if to == wide(to) && from.bits() <= 16 {
+                let term = self.mixer.mix(key, &[x]);
+                self.whole.insert(term, (from, x));
+                return term;
+            }
         }
         if from.is_float() && to.is_int() {
             let x = self.widen(from, x);
+            if let Some(&(original, inner)) = self.whole.get(&x) {
+                let ((low, high), (to_low, to_high)) = (limits(original), limits(to));
+                if to_low <= low && high <= to_high {
+                    self.laws.insert(Law::WholeFloat);
+                    return self.convert(original, to, inner);
+                }
+            }
             let (from, key) = (wide(from), tag(kind::CONVERT, 0, wide(from), to));
             // A NaN becomes 0, which has to lie between the bounds.
             let zero_inside = |at: Option<u64>, below: bool| {
