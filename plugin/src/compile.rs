@@ -21,8 +21,8 @@ use crate::hook::{Call, Hook};
 use crate::kernel::RegisteredKernel;
 use crate::passes::atan;
 use crate::program_cache::{KeptProgram, ProgramCache};
-use crate::records::RegionRecord;
-use crate::{inner, loaded_executable, program_cache, records, topology};
+use crate::records::{Considered, RegionRecord};
+use crate::{inner, loaded_executable, program_cache, topology};
 
 /// One compilation under way.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct CompileContext {
     pub kernels: BTreeMap<String, Arc<RegisteredKernel>>,
     /// What became of the regions considered, in order.
     pub regions: Vec<RegionRecord>,
+    /// The same in the records.
+    pub considered: Considered,
     /// The module's name, once it has been seen.
     pub module: String,
     /// What the program costs, where regions of it were moved to the device: what is left of it does not tell.
@@ -57,6 +59,7 @@ impl UnderWay {
             client,
             kernels: BTreeMap::new(),
             regions: Vec::new(),
+            considered: Considered::default(),
             module: String::new(),
             costs: None,
             failure: None,
@@ -104,15 +107,18 @@ fn compile(
         });
     }
     // Gone where the offloader has panicked: then the module is untouched and calls no kernel.
-    let Some(CompileContext { kernels, regions, module, costs, failure, .. }) = under_way.end() else {
+    let Some(context) = under_way.end() else {
         return Ok((Arc::new(ExecutableState::new(client, BTreeMap::new(), String::new(), None)), None));
     };
+    let CompileContext { kernels, regions, considered, module, costs, failure, .. } = context;
     // The transform callback cannot fail, so the program is there; it must not reach the framework.
     if let Some(failure) = failure {
         withdraw();
         return Err(Failure::internal(failure));
     }
-    Ok((Arc::new(ExecutableState::new(client, kernels, module, costs)), Some(regions)))
+    let state = ExecutableState::new(client, kernels, module, costs);
+    state.keep_records(considered);
+    Ok((Arc::new(state), Some(regions)))
 }
 
 /// Has the inner library destroy what it made.
@@ -173,7 +179,11 @@ fn load_kept(
     let kept = cache.load(key)?;
     match executable::from_bytes(client, handle, &kept.executable) {
         Ok(executable) => {
-            kept.regions.into_iter().for_each(records::region_considered);
+            let mut considered = Considered::default();
+            kept.regions.iter().for_each(|region| considered.add(region));
+            if let Some(state) = loaded_executable::state(executable) {
+                state.keep_records(considered);
+            }
             Some(executable)
         }
         Err(failure) => {

@@ -20,7 +20,7 @@ use crate::inner;
 use crate::kernel::{self, RegisteredKernel};
 use crate::loaded_executable;
 use crate::object_table::ObjectTable;
-use crate::records::{self, ExecutableNumber};
+use crate::records::{self, Considered, ExecutableNumber};
 
 /// What we remember of an executable, loaded or not.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct ExecutableState {
     pub(crate) kernels: BTreeMap<String, Arc<RegisteredKernel>>,
     /// Its place in the records; `None` when it calls no kernel.
     pub(crate) number: Option<ExecutableNumber>,
+    /// The regions that were considered for it.
+    considered: OnceLock<Considered>,
     fingerprint: OnceLock<String>,
     /// The module's name; empty where nothing asked for it.
     module: String,
@@ -53,11 +55,17 @@ impl ExecutableState {
             client,
             kernels,
             number,
+            considered: OnceLock::new(),
             fingerprint: OnceLock::new(),
             module,
             costs,
             loaded_from: None,
         }
+    }
+
+    /// Keeps what is recorded of the program's regions for as long as it lives; only the first call counts.
+    pub(crate) fn keep_records(&self, considered: Considered) {
+        let _ = self.considered.set(considered);
     }
 
     /// The fingerprint that the inner library gives the program, extended by all that decides what it was
@@ -71,6 +79,14 @@ impl ExecutableState {
             }
             text
         })
+    }
+}
+
+impl Drop for ExecutableState {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            records::executable_gone(number);
+        }
     }
 }
 

@@ -22,6 +22,10 @@ pub(crate) fn remember(executable: *const LoadedExecutable, state: Arc<Executabl
     LOADED.insert(executable, state);
 }
 
+pub(crate) fn state(executable: *const LoadedExecutable) -> Option<Arc<ExecutableState>> {
+    LOADED.get(executable)
+}
+
 /// `PJRT_LoadedExecutable_Destroy`
 pub(crate) struct Destroy;
 

@@ -1,5 +1,6 @@
 //! What happened, as data: the regions considered at compile time and the device's counters at run time, of the last
-//! execution and of every executable. Kept for the Python side; bounded, so that a long-lived process does not grow.
+//! execution and of every executable. Kept for the Python side, as long as the programs that they are about and a
+//! while longer; a process that makes and drops programs does not grow.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
@@ -8,11 +9,11 @@ use serde::Serialize;
 
 use crate::object_table::lock;
 
-/// How many regions are kept; older ones are dropped first.
-const MAX_REGIONS: usize = 10_000;
+/// How many regions of programs that are gone are kept; those whose programs went first are dropped first.
+const MAX_GONE_REGIONS: usize = 256;
 
-/// How many executables are kept; those made first are dropped first.
-const MAX_EXECUTABLES: usize = 1_000;
+/// How many executables that are gone are kept; those that went first are dropped first.
+const MAX_GONE_EXECUTABLES: usize = 64;
 
 /// What one run of a kernel did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -110,27 +111,67 @@ struct Records {
     last: Option<Runs>,
     executables: BTreeMap<ExecutableNumber, ExecutableRecord>,
     next: u64,
+    /// Executables that are no more, in the order in which they went.
+    gone: VecDeque<ExecutableNumber>,
     /// Executables whose executions are under way, in the order in which they began.
     under_way: Vec<ExecutableNumber>,
 }
 
-static RECORDS: Mutex<Records> =
-    Mutex::new(Records { last: None, executables: BTreeMap::new(), next: 0, under_way: Vec::new() });
+static RECORDS: Mutex<Records> = Mutex::new(Records {
+    last: None,
+    executables: BTreeMap::new(),
+    next: 0,
+    gone: VecDeque::new(),
+    under_way: Vec::new(),
+});
 
 /// A region of a program that was considered for the device.
 pub type RegionRecord = serde_json::Value;
 
-/// As text, which takes a fraction of the memory.
-static REGIONS: Mutex<VecDeque<Box<str>>> = Mutex::new(VecDeque::new());
+#[derive(Debug, Default)]
+struct Regions {
+    /// As text, which takes a fraction of the memory.
+    records: BTreeMap<u64, Box<str>>,
+    next: u64,
+    /// Those whose programs are no more, in the order in which they went.
+    gone: VecDeque<u64>,
+}
+
+static REGIONS: Mutex<Regions> =
+    Mutex::new(Regions { records: BTreeMap::new(), next: 0, gone: VecDeque::new() });
+
+/// The regions that were considered for one program, in the records for as long as this lives.
+#[derive(Debug, Default)]
+pub struct Considered(Vec<u64>);
+
+impl Considered {
+    /// Another region was considered.
+    pub fn add(&mut self, region: &RegionRecord) {
+        let text = region.to_string().into_boxed_str();
+        let mut regions = lock(&REGIONS);
+        let number = regions.next;
+        regions.next += 1;
+        regions.records.insert(number, text);
+        self.0.push(number);
+    }
+}
+
+impl Drop for Considered {
+    fn drop(&mut self) {
+        let mut regions = lock(&REGIONS);
+        regions.gone.extend(self.0.iter());
+        while regions.gone.len() > MAX_GONE_REGIONS {
+            let oldest = regions.gone.pop_front();
+            oldest.and_then(|number| regions.records.remove(&number));
+        }
+    }
+}
 
 /// A program that calls these kernels was compiled or loaded.
 pub(crate) fn executable_made(module: &str, keys: BTreeSet<String>) -> ExecutableNumber {
     let mut records = lock(&RECORDS);
     let number = ExecutableNumber(records.next);
     records.next += 1;
-    if records.executables.len() == MAX_EXECUTABLES {
-        records.executables.pop_first();
-    }
     let record = ExecutableRecord {
         executable: number.0,
         module: module.to_owned(),
@@ -139,6 +180,16 @@ pub(crate) fn executable_made(module: &str, keys: BTreeSet<String>) -> Executabl
     };
     records.executables.insert(number, record);
     number
+}
+
+/// A program that was made is no more.
+pub(crate) fn executable_gone(number: ExecutableNumber) {
+    let mut records = lock(&RECORDS);
+    records.gone.push_back(number);
+    while records.gone.len() > MAX_GONE_EXECUTABLES {
+        let oldest = records.gone.pop_front();
+        oldest.and_then(|number| records.executables.remove(&number));
+    }
 }
 
 /// The fingerprint that the framework was told.
@@ -199,19 +250,51 @@ pub fn executables_json() -> String {
     serde_json::to_string(&list).unwrap_or_else(|_| "[]".to_owned())
 }
 
-/// A region was considered.
-pub fn region_considered(region: RegionRecord) {
-    let text = region.to_string().into_boxed_str();
-    let mut regions = lock(&REGIONS);
-    if regions.len() == MAX_REGIONS {
-        regions.pop_front();
-    }
-    regions.push_back(text);
-}
-
-/// All regions considered so far, in order, as a JSON list.
+/// All regions in the records, in the order in which they were considered, as a JSON list.
 pub fn regions_json() -> String {
     let regions = lock(&REGIONS);
-    let regions: Vec<&str> = regions.iter().map(|region| &**region).collect();
+    let regions: Vec<&str> = regions.records.values().map(|region| &**region).collect();
     format!("[{}]", regions.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn numbers_with(mark: &str) -> Vec<u64> {
+        let all: Vec<RegionRecord> = serde_json::from_str(&regions_json()).unwrap();
+        all.iter().filter(|region| region["mark"] == mark).map(|r| r["n"].as_u64().unwrap()).collect()
+    }
+
+    #[test]
+    fn regions_stay_with_their_program_and_a_while_longer() {
+        let mut living = Considered::default();
+        living.add(&json!({ "mark": "living", "n": 0 }));
+        let gone = 3 * MAX_GONE_REGIONS as u64;
+        for n in 0..gone {
+            Considered::default().add(&json!({ "mark": "gone", "n": n }));
+        }
+        assert_eq!(numbers_with("living"), [0]);
+        let kept = numbers_with("gone");
+        assert!(kept.len() <= MAX_GONE_REGIONS);
+        // Other tests of this process may have dropped regions since.
+        assert!(kept.iter().rev().take(4).eq(&[gone - 1, gone - 2, gone - 3, gone - 4]));
+        drop(living);
+        assert_eq!(numbers_with("living"), [0]);
+    }
+
+    #[test]
+    fn executables_stay_while_they_live_and_a_while_longer() {
+        let living = executable_made("living", BTreeSet::new());
+        for _ in 0..3 * MAX_GONE_EXECUTABLES {
+            executable_gone(executable_made("gone", BTreeSet::new()));
+        }
+        let kept: Vec<serde_json::Value> = serde_json::from_str(&executables_json()).unwrap();
+        let of = |module: &str| kept.iter().filter(|entry| entry["module"] == module).count();
+        assert_eq!(of("living"), 1);
+        assert!((1..=MAX_GONE_EXECUTABLES).contains(&of("gone")));
+        executable_gone(living);
+    }
 }

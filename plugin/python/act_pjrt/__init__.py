@@ -28,7 +28,8 @@ def regions() -> list[dict[str, Any]]:
     """Every region considered so far in this process, in the order of compilation.
 
     Each entry names the region and holds either what it was compiled to (target, tile, instruction counts,
-    bytes moved, modelled cycles, allocator) or the reason for which it stayed on the host.
+    bytes moved, modelled cycles, allocator) or the reason for which it stayed on the host. Of programs that
+    are gone the last 256 regions are kept.
     """
     found: list[dict[str, Any]] = _library.query("act_regions_json")
     return found
@@ -50,7 +51,8 @@ def executables() -> list[dict[str, Any]]:
     """Every compiled program that calls a device, in the order of compilation.
 
     Each entry has ``executable`` (its number), ``module``, ``fingerprint`` (once asked for), ``executions``
-    and, over all of them, ``total`` and ``kernels`` as in :func:`last_run`.
+    and, over all of them, ``total`` and ``kernels`` as in :func:`last_run`. Of programs that are gone the
+    last 64 are kept.
     """
     found: list[dict[str, Any]] = _library.query("act_executables_json")
     return found

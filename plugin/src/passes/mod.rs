@@ -6,7 +6,7 @@ pub(crate) mod atan;
 use act_hlo::proto::HloModule;
 
 use crate::compile::CompileContext;
-use crate::{costs, custom_calls, kernel, records};
+use crate::{costs, custom_calls, kernel};
 
 /// The module to go on with instead of `bytes`, a serialized HloModuleProto; `None` to leave it as it is.
 pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>> {
@@ -51,7 +51,7 @@ pub(crate) fn run(bytes: &[u8], context: &mut CompileContext) -> Option<Vec<u8>>
             context.failure.get_or_insert(failure);
         }
         for region in report.regions {
-            records::region_considered(region.clone());
+            context.considered.add(&region);
             context.regions.push(region);
         }
         for (key, kernel) in report.kernels {
