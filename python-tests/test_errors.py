@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -113,19 +115,28 @@ print(jnp.arange(3).sum())
 
 
 FULL_DISK = """
-import resource, sys
-import act_pjrt, jax, jax.numpy as jnp
+import resource
+import act_pjrt, jax, jax.numpy as jnp, numpy as np
 product = jax.jit(lambda a: jax.lax.dot(a, a, preferred_element_type=jnp.int32))
 jax.devices()
 # From here on every write to a file fails, as on a full disk.
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-print(product(jnp.ones((16, 16), jnp.int8))[3, 4], act_pjrt.regions()[-1]["where"], flush=True)
+try:
+    product(np.ones((16, 16), np.int8))
+except jax.errors.JaxRuntimeError as error:
+    print(error, flush=True)
+for size in (16, 8):
+    print(product(jnp.ones((size, size), jnp.int8))[3, 4], act_pjrt.regions()[-1]["where"], flush=True)
 """
 
 
-def test_a_full_disk_costs_the_dump_and_no_more(tmp_path: Path) -> None:
+def test_a_full_disk_ends_the_dump_with_an_error(tmp_path: Path) -> None:
+    """The program that could not be dumped is told, with its operator and line; later calls work."""
+    script = tmp_path / "full.py"
+    script.write_text(FULL_DISK)
     process = subprocess.run(
-        ["bash", "-c", '"$@" | cat', "bash", sys.executable, "-c", FULL_DISK],
+        # The output goes through a pipe: a file could not be written either.
+        ["bash", "-c", '"$@" | cat', "bash", sys.executable, script],
         env=os.environ
         | {
             "JAX_PLATFORMS": "act",
@@ -139,10 +150,39 @@ def test_a_full_disk_costs_the_dump_and_no_more(tmp_path: Path) -> None:
         text=True,
         timeout=600,
     )
-    assert process.stdout == "16 device\n", process.stderr
-    # Said once, with what to do about it.
-    assert process.stderr.count("set ACT_DUMP_DIR to a folder that can be written") == 1
-    assert not [file for file in tmp_path.rglob("*") if file.is_file() and file.stat().st_size]
+    said, *later = process.stdout.splitlines()
+    assert later == ["16 device", "8 device"], process.stderr
+    assert f"jit(<lambda>)/dot_general ({script}:4): cannot write the dump to {tmp_path / 'dump'}" in said
+    assert "File too large" in said
+    assert "set ACT_DUMP_DIR to a folder that can be written" in said
+    assert not [file for file in (tmp_path / "dump").rglob("*") if file.is_file() and file.stat().st_size]
+    assert not [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
+
+
+FULL_DISK_ON_HOST = """
+import resource
+import jax, jax.numpy as jnp
+jax.devices()
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+sine = jax.jit(lambda x:
+    jnp.sin(x))
+try:
+    sine(1.0)
+except jax.errors.JaxRuntimeError as error:
+    print(error, flush=True)
+print(sine(0.0), flush=True)
+"""
+
+
+def test_a_full_disk_is_told_to_programs_without_products_too(tmp_path: Path) -> None:
+    script = tmp_path / "full.py"
+    script.write_text(FULL_DISK_ON_HOST)
+    process = python(
+        script, platforms="act", target="gemmini", ACT_DUMP="1", ACT_DUMP_DIR=str(tmp_path / "dump")
+    )
+    said, later = process.stdout.splitlines()
+    assert f"jit(<lambda>)/sin ({script}:7): cannot write the dump to {tmp_path / 'dump'}" in said
+    assert later == "0.0"
 
 
 SURFACE = """
@@ -189,6 +229,70 @@ def test_an_unknown_custom_call_is_named_with_its_line(tmp_path: Path) -> None:
     assert place.startswith("called by jit(<lambda>)/while/body/")
     assert place.endswith(f"({script}:3)")
     assert after == "[1 2 3]"
+
+
+FAULTY = """
+import jax, jax.numpy as jnp
+product = jax.jit(lambda a: jax.lax.dot(a, a, preferred_element_type=jnp.int32))
+ones = jnp.ones((16, 16), jnp.int8)
+try:
+    print(product(ones)[3, 4])
+except jax.errors.JaxRuntimeError as error:
+    print(" ".join(str(error).split()))
+print(jax.jit(lambda a: product(a) + 1)(jnp.ones((8, 8), jnp.int8))[3, 4])
+"""
+
+
+def test_a_kernel_that_faults_in_the_simulator_is_named_with_its_line(tmp_path: Path) -> None:
+    script, cache = tmp_path / "faulty.py", tmp_path / "cache"
+    script.write_text(FAULTY)
+    assert python(script, platforms="act", target="gemmini", ACT_CACHE_DIR=str(cache)).stdout == "16\n9\n"
+    for file in [file for file in cache.rglob("*") if file.is_file()]:
+        entry = json.loads(file.read_bytes()[64:])
+        code = entry["entry"]["code"]
+        # The address that results are read from, behind the accumulator's end; the digest is right.
+        code["mlir"] = code["mlir"].replace("%4 = arith.constant 0 ", "%4 = arith.constant 100000 ")
+        content = json.dumps(entry, separators=(",", ":")).encode()
+        if "array<i64: 1024>" in code["mlir"]:
+            file.write_bytes(hashlib.sha256(content).hexdigest().encode() + content)
+    process = python(script, platforms="act", target="gemmini", ACT_CACHE_DIR=str(cache))
+    said, after = process.stdout.splitlines()
+    assert f"jit(<lambda>)/dot_general ({script}:3) has failed on gemmini" in said
+    assert "mvout" in said
+    assert "leaves acc" in said
+    assert after == "9"
+
+
+ILL_FORMED = """
+import jax, jax.numpy as jnp
+from jax._src import xla_bridge
+from jaxlib import _jax
+client = xla_bridge.get_backend()
+devices = _jax.DeviceList(tuple(client.local_devices()[:1]))
+wrapped = (
+    "module @m {{ func.func public @main(%x: tensor<4xf32>) -> tensor<{}xf32> "
+    "{{ {} return %0 : tensor<{}xf32> }} }}"
+)
+for text in (
+    "nonsense",
+    wrapped.format(5, "%0 = stablehlo.reshape %x : (tensor<4xf32>) -> tensor<5xf32>", 5),
+    wrapped.format(4, "%0 = stablehlo.nowhere %x : tensor<4xf32>", 4),
+    wrapped.format(4, "%0 = stablehlo.custom_call @nowhere(%x) : (tensor<4xf32>) -> tensor<4xf32>", 4),
+):
+    try:
+        client.compile_and_load(text, devices, _jax.CompileOptions())
+    except Exception as error:
+        print(type(error).__name__, str(error).splitlines()[0])
+print(jnp.arange(3) + 1)
+"""
+
+
+def test_ill_formed_programs_are_refused_as_by_cpu() -> None:
+    act, cpu = (python("-c", ILL_FORMED, platforms=platform) for platform in ("act", "cpu"))
+    assert act.returncode == 0, act.stderr
+    assert act.stdout == cpu.stdout
+    assert len(act.stdout.splitlines()) == 5
+    assert act.stdout.endswith("[1 2 3]\n")
 
 
 def test_faults_of_programs_are_those_of_cpu() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,70 @@ def test_processes_at_once_share_a_folder(tmp_path: Path) -> None:
     assert sum(counts["damaged"] for _, counts in found) == 0
     # Nothing half-written is left behind.
     assert not [file for file in entries(tmp_path) if file.name.startswith(".")]
+
+
+# Three products, of which processes share some; again and again, so that what others do to
+# the folder is met between any two.
+SHARED_PRODUCTS = """
+import json, sys
+import act_pjrt, jax, jax.numpy as jnp, numpy as np
+number = int(sys.argv[1])
+b = np.arange(-128, 128, dtype=np.int8).reshape(16, 16)
+product = jax.jit(lambda a, b: jax.lax.dot(a, b, preferred_element_type=jnp.int32))
+right = []
+for _ in range(3):
+    for rows in (4, 4 * (1 + number % 4), 4 * (2 + number % 4)):
+        a = np.arange(rows * 16, dtype=np.int8).reshape(rows, 16)
+        right.append(bool((np.asarray(product(a, b)) == a.astype(np.int32) @ b.astype(np.int32)).all()))
+    jax.clear_caches()
+device = {region["where"] for region in act_pjrt.regions()}
+print(json.dumps([all(right), sorted(device), act_pjrt.kernel_cache()]))
+"""
+
+
+def test_processes_at_once_survive_damage_and_a_full_folder(tmp_path: Path) -> None:
+    """Eight write into a folder that is too small for all, while entries are cut, changed and removed."""
+    run(tmp_path)
+    largest = max(file.stat().st_size for file in entries(tmp_path))
+    limit = 3 * largest
+    size = {"ACT_CACHE_DIR": str(tmp_path), "ACT_CACHE_SIZE": str(limit / 2**20)}
+
+    def process(number: int) -> subprocess.CompletedProcess[str]:
+        return python("-c", SHARED_PRODUCTS, str(number), platforms="act", target="gemmini", **size)
+
+    with ThreadPoolExecutor(8) as pool:
+        processes = [pool.submit(process, number) for number in range(8)]
+        turn = 0
+        while not all(future.done() for future in processes):
+            for file in entries(tmp_path):
+                turn += 1
+                with contextlib.suppress(OSError):
+                    content = file.read_bytes()
+                    if turn % 3 == 0:
+                        file.write_bytes(content[: len(content) // 2])
+                    elif turn % 3 == 1:
+                        file.write_bytes(content.replace(b"a", b"b"))
+                    else:
+                        file.unlink()
+            time.sleep(0.02)
+    for future in processes:
+        finished = future.result()
+        assert finished.returncode == 0, finished.stderr
+        right, where, _ = json.loads(finished.stdout)
+        assert right
+        assert where == ["device"]
+    # The last one to write has cut the folder to its bound; nothing half-written is left behind.
+    run(tmp_path, ACT_CACHE_SIZE=size["ACT_CACHE_SIZE"])
+    left = entries(tmp_path)
+    assert sum(file.stat().st_size for file in left) <= limit + 2 * largest
+    assert not [file for file in left if file.name.startswith(".")]
+
+
+def test_a_size_that_is_none_is_refused(tmp_path: Path) -> None:
+    process = python("-c", PRODUCTS, platforms="act", target="gemmini", ACT_CACHE_SIZE="plenty")
+    assert process.returncode == 1
+    assert "ACT_CACHE_SIZE" in process.stderr
+    assert "is not a number of MiB" in process.stderr
 
 
 def test_a_cache_that_cannot_be_is_no_failure() -> None:

@@ -28,12 +28,9 @@ pub(crate) struct CacheFolder {
 }
 
 impl CacheFolder {
-    pub(crate) fn new(folder: PathBuf) -> CacheFolder {
-        CacheFolder::with_limit(folder, DEFAULT_LIMIT)
-    }
-
-    /// One that may take up to `limit` bytes.
-    pub(crate) fn with_limit(folder: PathBuf, limit: u64) -> CacheFolder {
+    /// One that may take up to `limit` bytes, where one is given.
+    pub(crate) fn new(folder: PathBuf, limit: Option<u64>) -> CacheFolder {
+        let limit = limit.unwrap_or(DEFAULT_LIMIT);
         // Measured at the first file written.
         let unmeasured = AtomicU64::new(MEASURE_EVERY);
         CacheFolder { folder, limit, unmeasured }

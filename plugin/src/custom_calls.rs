@@ -35,7 +35,8 @@ fn names(message: &str, target: &str) -> bool {
         })
 }
 
-fn place(module: &HloModule, instruction: &Instruction) -> Option<String> {
+/// The operator of an instruction and the source line that it comes from.
+pub(crate) fn place(module: &HloModule, instruction: &Instruction) -> Option<String> {
     let source = module.source(instruction).ok()??;
     Some(match (source.op_name.as_str(), source.file.as_str()) {
         (operator, "") => operator.to_owned(),

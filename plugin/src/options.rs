@@ -19,6 +19,7 @@ const OWN_OPTIONS: &[(&str, &str)] = &[
     ("alloc", "ACT_ALLOC"),
     ("strict", "ACT_STRICT"),
     ("cache_dir", "ACT_CACHE_DIR"),
+    ("cache_size", "ACT_CACHE_SIZE"),
     ("cache_programs", "ACT_CACHE_PROGRAMS"),
     ("compile_timeout", "ACT_COMPILE_TIMEOUT"),
     ("verify", "ACT_VERIFY"),
@@ -84,6 +85,8 @@ pub struct Options {
     pub strict: bool,
     /// Where compiled kernels are kept from one process to the next; `None`: nowhere.
     pub cache_dir: Option<PathBuf>,
+    /// The most bytes that the folder may take; `None`: as many as are usual.
+    pub cache_size: Option<u64>,
     /// Whether whole programs are kept there too.
     pub cache_programs: bool,
     /// The most time that the search for one kernel's code may take.
@@ -110,6 +113,14 @@ pub enum OptionError {
     /// The value is not a number of seconds.
     #[error("{}: \"{value}\" is not a number of seconds, for instance 30 or 0.5", both_names(option))]
     NoSeconds {
+        /// The option's name.
+        option: &'static str,
+        /// The value given.
+        value: String,
+    },
+    /// The value is not a size.
+    #[error("{}: \"{value}\" is not a number of MiB, for instance 512", both_names(option))]
+    NoSize {
         /// The option's name.
         option: &'static str,
         /// The value given.
@@ -208,6 +219,7 @@ impl Options {
             allocator: choice(given("alloc"), "alloc", ALLOCATOR_VALUES)?,
             strict: flag("strict")?,
             cache_dir: given("cache_dir").filter(|&folder| folder != NO_CACHE).map(PathBuf::from),
+            cache_size: given("cache_size").map(|text| mebibytes("cache_size", text)).transpose()?,
             cache_programs: flag("cache_programs")?,
             compile_timeout: given("compile_timeout")
                 .map(|text| seconds("compile_timeout", text))
@@ -228,6 +240,13 @@ fn default_cache_dir(environment: impl Fn(&str) -> Option<String>) -> Option<Pat
 fn seconds(option: &'static str, text: &str) -> Result<Duration, OptionError> {
     let parsed = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     parsed.ok_or_else(|| OptionError::NoSeconds { option, value: text.to_owned() })
+}
+
+/// A size in MiB, in bytes.
+fn mebibytes(option: &'static str, text: &str) -> Result<u64, OptionError> {
+    let parsed = text.parse::<f64>().ok().filter(|size| size.is_finite() && *size >= 0.0);
+    let size = parsed.ok_or_else(|| OptionError::NoSize { option, value: text.to_owned() })?;
+    Ok((size * f64::from(1 << 20)) as u64)
 }
 
 /// The names of a setting's values, and the values.
@@ -371,6 +390,17 @@ mod tests {
         for wrong in ["soon", "-1", "nan"] {
             let error = timeout(wrong).unwrap_err().to_string();
             assert!(error.contains("ACT_COMPILE_TIMEOUT") && error.contains(wrong), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_a_number_of_mebibytes() {
+        let size = |text| read(&[], &[("ACT_CACHE_SIZE", text)]).map(|o| o.own.cache_size);
+        assert_eq!(size("1.5"), Ok(Some(3 << 19)));
+        assert_eq!(size(""), Ok(None));
+        for wrong in ["big", "-1", "inf"] {
+            let error = size(wrong).unwrap_err().to_string();
+            assert!(error.contains("ACT_CACHE_SIZE") && error.contains(wrong), "{error}");
         }
     }
 

@@ -38,7 +38,7 @@ impl ProgramCache {
         let every_step = options.dump_dir.is_some() || options.verify != Verify::Off;
         let wanted = options.cache_programs && !every_step && options.compile_timeout.is_none();
         let folder = options.cache_dir.clone().filter(|_| wanted)?;
-        Some(ProgramCache { folder: CacheFolder::new(folder) })
+        Some(ProgramCache { folder: CacheFolder::new(folder, options.cache_size) })
     }
 
     /// The program under a key, if there is a whole one.

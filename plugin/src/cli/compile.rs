@@ -20,6 +20,7 @@ pub(super) fn compile(args: &KernelArgs, emit: Emit) -> Result<Report, CliError>
     let start = Instant::now();
     let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
     let seconds = start.elapsed().as_secs_f64();
+    compiler.take_dump_failure().map_or(Ok(()), Err)?;
     let text = print(compiler.isa(), &region, emit)?;
     let mut value = describe(&region, seconds);
     value["emit"] = json!(text);

@@ -26,6 +26,7 @@ pub(super) fn run(args: &KernelArgs, seed: u64) -> Result<Report, CliError> {
     let start = Instant::now();
     let region = compiler.compile(&kernel.graph, &kernel.operands, &kernel.results)?;
     let mut value = compile::describe(&region, start.elapsed().as_secs_f64());
+    compiler.take_dump_failure().map_or(Ok(()), Err)?;
 
     let ids = kernel.graph.params().iter().chain(kernel.graph.roots());
     let bytes = ids.fold(0u64, |sum, &id| sum.saturating_add(kernel.graph.shape(id).bytes()));

@@ -1,6 +1,6 @@
 //! `ACT_DUMP=1`: one folder per region with everything that compilation made of it, and one line per region in
-//! `regions.txt`; and every module as XLA hands it over. A dump that cannot be written never fails a program; it is
-//! reported once.
+//! `regions.txt`; and every module as XLA hands it over. The first file that cannot be written, on a full disk for one,
+//! ends the dump: the program that it belongs to is told, and what follows is compiled without.
 
 use super::key::hexadecimal;
 use super::{CompiledRegion, RegionFile};
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The dump folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,15 @@ pub struct DumpError {
 /// Writes dumps below one folder.
 pub struct Dumper {
     folder: PathBuf,
-    reported: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// How far a dump has come.
+enum State {
+    Going,
+    /// It has ended, and nobody was told.
+    Failed(DumpError),
+    Ended,
 }
 
 /// Bytes of the hash that tells modules of one name apart.
@@ -44,7 +52,7 @@ impl Dumper {
     pub fn new(folder: impl Into<PathBuf>) -> Result<Dumper, DumpError> {
         let folder = folder.into();
         match fs::create_dir_all(&folder) {
-            Ok(()) => Ok(Dumper { folder, reported: AtomicBool::new(false) }),
+            Ok(()) => Ok(Dumper { folder, state: Mutex::new(State::Going) }),
             Err(source) => Err(DumpError { folder, source }),
         }
     }
@@ -129,12 +137,32 @@ impl Dumper {
         });
     }
 
+    /// Why the dump has ended; told once.
+    pub fn take_failure(&self) -> Option<DumpError> {
+        let mut state = self.state();
+        match std::mem::replace(&mut *state, State::Ended) {
+            State::Failed(error) => Some(error),
+            other => {
+                *state = other;
+                None
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reporting(&self, write: impl FnOnce() -> io::Result<()>) {
-        if let Err(source) = write()
-            && !self.reported.swap(true, Ordering::Relaxed)
-        {
-            let error = DumpError { folder: self.folder.clone(), source };
-            tracing::warn!("{error}");
+        if !matches!(*self.state(), State::Going) {
+            return;
+        }
+        if let Err(source) = write() {
+            let mut state = self.state();
+            // Threads that compile at once may all have failed.
+            if matches!(*state, State::Going) {
+                *state = State::Failed(DumpError { folder: self.folder.clone(), source });
+            }
         }
     }
 }

@@ -51,8 +51,9 @@ pub fn kernel_cache_counts() -> serde_json::Value {
 }
 
 impl KernelCache {
-    pub fn new(folder: PathBuf) -> KernelCache {
-        KernelCache { folder: CacheFolder::new(folder) }
+    /// A cache in a folder that may take up to `limit` bytes, where one is given.
+    pub fn new(folder: PathBuf, limit: Option<u64>) -> KernelCache {
+        KernelCache { folder: CacheFolder::new(folder, limit) }
     }
 
     /// The entry of a region, if there is a whole one.
@@ -108,7 +109,7 @@ mod tests {
     fn cache(name: &str, limit: u64) -> KernelCache {
         let folder = std::env::temp_dir().join(format!("act-kernel-cache-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        KernelCache { folder: CacheFolder::with_limit(folder, limit) }
+        KernelCache::new(folder, Some(limit))
     }
 
     fn refused(text: &str) -> Entry {
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_written_is_no_failure() {
-        let cache = KernelCache::new(PathBuf::from("/proc/nowhere"));
+        let cache = KernelCache::new(PathBuf::from("/proc/nowhere"), None);
         cache.store("abcd", &refused("why"));
         assert_eq!(cache.load("abcd"), None);
     }

@@ -173,6 +173,11 @@ impl TargetCompiler {
         }
     }
 
+    /// Why the dump has ended before its time, if it has and this was not told yet.
+    pub fn take_dump_failure(&self) -> Option<DumpError> {
+        self.dumper.as_ref()?.take_failure()
+    }
+
     /// Writes a verdict to the dump, if there is one.
     pub fn dump_verification(&self, key: &str, report: &RegionReport) {
         if let Some(dumper) = &self.dumper {

@@ -5,6 +5,7 @@ mod verify;
 
 use crate::compile::CompileContext;
 use crate::compiler::{CompilerError, DumpError, Dumper, KernelCache, TargetCompiler};
+use crate::custom_calls;
 use crate::kernel::Kernel;
 use crate::offload::{self, CompileRefusal, Limits, OffloadedRegion, RegionCompiler, RegionId};
 use crate::options::{self, Options as UserOptions, Verify};
@@ -47,7 +48,7 @@ pub(crate) fn open(user: &UserOptions) -> Result<Option<Target>, OpenError> {
     let compiler = TargetCompiler::new(name, options, dumper)?
         .strict(user.strict)
         .timeout(user.compile_timeout)
-        .on_disk(user.cache_dir.clone().map(KernelCache::new));
+        .on_disk(user.cache_dir.clone().map(|folder| KernelCache::new(folder, user.cache_size)));
     Ok(Some(Target {
         name: compiler.isa().name.clone(),
         // A program that some cache keeps was verified only if its compilation was asked to.
@@ -86,6 +87,7 @@ impl Offload for DeviceTarget {
         for line in &lines {
             self.compiler.dump_line(&line.to_string());
         }
+        failure = failure.or_else(|| self.dump_failure(&done.regions, module));
         let mut costs = BTreeMap::new();
         for taken in &done.regions {
             if let Some(answer) = compiled.get(&taken.compiled.key) {
@@ -105,6 +107,18 @@ impl Offload for DeviceTarget {
 
     fn load_kernel(&self, _key: &str, bytes: &[u8]) -> Result<Box<dyn Kernel>, String> {
         Ok(Box::new(DeviceKernel::load(self.compiler.isa(), self.compiler.simulator(), bytes)?))
+    }
+}
+
+impl DeviceTarget {
+    /// What a program is told whose dump could not be written.
+    fn dump_failure(&self, regions: &[OffloadedRegion], module: &HloModule) -> Option<String> {
+        let error = self.compiler.take_dump_failure()?;
+        let entry = module.computation(module.entry_id());
+        let any = || entry?.instructions().filter_map(|i| custom_calls::place(module, i)).last();
+        let what = regions.first().map(origin).or_else(any);
+        let what = what.unwrap_or_else(|| format!("the module {}", module.name()));
+        Some(format!("{what}: {error}. There is no dump from here on; the same call again works without"))
     }
 }
 
