@@ -6,12 +6,14 @@ use pjrt_abi::{ApiRef, ExtensionBase, extension_type};
 
 use crate::profiler;
 
-/// Extensions handed on. Their functions take objects of the inner library, which frameworks hold too.
+/// Extensions handed on. Their functions take objects of the inner library, which frameworks hold too. A user's own
+/// transforms (`jax.extend.xla`) are called after ours, in the order of registration.
 const OFFERED: &[i32] = &[
     extension_type::LAYOUTS,
     extension_type::FFI,
     extension_type::MEMORY_DESCRIPTIONS,
     extension_type::SHARDINGS,
+    extension_type::XLA_TRANSFORM,
 ];
 
 /// The chain of what is there before the inner library is loaded: frameworks look for a profiler that early.

@@ -10,6 +10,8 @@ import dataclasses
 import functools
 import os
 import re
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from act_pjrt import _library, _versions
@@ -80,4 +82,25 @@ def _make_client(xla_bridge: Any, factory: Any) -> Any:
         # JAX looks up the backend "cpu" for its callbacks and for DLPack. That is the name of our platform
         # in PJRT (XLA's CPU backend runs the host part), so where no other was asked for we are the one.
         xla_bridge._backends["cpu"] = client
+        _run_hooks_once(xla_bridge)
     return client
+
+
+def _run_hooks_once(xla_bridge: Any) -> None:
+    """Makes hooks on initialised backends run once for a client that has two names."""
+    original = getattr(xla_bridge, "register_backend_initialization_hook", None)
+    if original is None or getattr(original, "serves_act", False):
+        return
+
+    def register_backend_initialization_hook(hook: Callable[[Any], None]) -> None:
+        done: weakref.WeakSet[Any] = weakref.WeakSet()
+
+        def once(client: Any) -> None:
+            if client not in done:
+                done.add(client)
+                hook(client)
+
+        original(once)
+
+    register_backend_initialization_hook.serves_act = True  # type: ignore[attr-defined]
+    xla_bridge.register_backend_initialization_hook = register_backend_initialization_hook

@@ -173,6 +173,7 @@ fn only_extensions_that_we_mean_to_offer_are_seen() {
         extension_type::FFI,
         extension_type::MEMORY_DESCRIPTIONS,
         extension_type::SHARDINGS,
+        extension_type::XLA_TRANSFORM,
     ];
     assert_eq!(types, offered);
 }
