@@ -71,9 +71,13 @@ def test_operations_are_those_that_xla_counts(key: str, counted: dict[str, Any])
     assert sum(ours.values()) > 0
 
 
+# Bytes; versions of XLA differ in the size of the tables of pointers that tuples are.
+TABLES = 64
+
+
 def test_bytes_are_those_that_xla_counts(counted: dict[str, Any]) -> None:
     for name, (ours, reference, _) in counted.items():
-        assert ours["bytes accessed"] == reference["bytes accessed"], name
+        assert ours["bytes accessed"] == pytest.approx(reference["bytes accessed"], abs=TABLES), name
 
 
 def test_operands_and_results_are_those_that_xla_counts(counted: dict[str, Any]) -> None:
@@ -82,7 +86,8 @@ def test_operands_and_results_are_those_that_xla_counts(counted: dict[str, Any])
         keys = {key for key in (*ours, *reference) if "{" in key}
         assert len(keys) > 2, name
         for key in keys:
-            assert ours.get(key, 0) == pytest.approx(reference.get(key, 0), rel=1e-6), (name, key)
+            tables = TABLES if key == "bytes accessedout{}" else 0
+            assert ours.get(key, 0) == pytest.approx(reference.get(key, 0), rel=1e-6, abs=tables), (name, key)
 
 
 def test_lowered_programs_have_costs(counted: dict[str, Any]) -> None:

@@ -85,6 +85,13 @@ pub enum CompilerError {
     Generate { target: String, reason: GenerateError },
 }
 
+/// Gives what a search for code has left free back to the system. It takes megabytes for a moment; what is allocated
+/// next above them would keep glibc from giving them back by itself.
+fn give_memory_back() {
+    // SAFETY: it touches free memory only, and may be called at any time from any thread.
+    unsafe { libc::malloc_trim(0) };
+}
+
 /// Compiles regions for one description under fixed options. Safe to share between threads.
 pub struct TargetCompiler {
     kernels: BackendKernels,
@@ -237,6 +244,7 @@ impl TargetCompiler {
             let compiled = self.compile_anew(&search, &key, graph, operands, results);
             self.dump(&key, graph, (operands, results), &compiled);
             let compiled = compiled.map(|region| region.runnable);
+            give_memory_back();
             if let (Some(on_disk), false) = (&self.on_disk, search.passing()) {
                 on_disk.store(&key, &entry_of(&compiled));
             }
