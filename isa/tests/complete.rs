@@ -15,8 +15,8 @@ instr drain beta(a, b, c, d) { in v[a :+ 1] in w[b :+ 1, 0 :+ 6] out d0[c :+ 16]
 fn completed(instr: &str) -> (Isa, Vec<AttrKind>) {
     let (isa, mut warnings) =
         Isa::parse_and_complete(&format!("{HEAD}{instr}"), "t").unwrap_or_else(|e| panic!("{e}"));
-    // Those of the head write two slices each.
-    warnings.list.retain(|w| !matches!(w.problem, Problem::SeveralOutputs { .. }));
+    // One of the head stores two values.
+    warnings.list.retain(|w| !matches!(w.problem, Problem::SeveralStores { .. }));
     assert!(warnings.list.is_empty(), "{warnings}");
     let kinds = isa.instrs[2].alpha.iter().map(|a| a.kind.clone()).collect();
     (isa, kinds)

@@ -37,8 +37,9 @@ pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
         }
         aliased(instr, spans, &mut out);
         unread(instr, spans, &mut out);
-        if instr.outputs.len() > 1 && !stateful {
-            let problem = Problem::SeveralOutputs { name: instr.name.clone(), outputs: instr.outputs.len() };
+        let stores = instr.outputs.iter().filter(|output| matches!(output, Slice::Hbm(_))).count();
+        if stores > 1 && !stateful {
+            let problem = Problem::SeveralStores { name: instr.name.clone(), stores };
             out.push(Diagnostic::warning(spans.name, problem));
         }
         samples(isa, instr, spans, &mut out);

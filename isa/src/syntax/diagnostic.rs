@@ -117,9 +117,10 @@ pub enum Problem {
     #[error("{0}")]
     Encoding(String),
     #[error(
-        "instruction `{name}` has {outputs} outputs, and the compiler selects only instructions with one"
+        "instruction `{name}` writes {stores} places of main memory, and the compiler selects only instructions that \
+         write one"
     )]
-    SeveralOutputs { name: String, outputs: usize },
+    SeveralStores { name: String, stores: usize },
     #[error("the semantics do not use this slice")]
     UnusedInput,
     #[error("this is the same slice as an earlier output; only one of them can be written")]

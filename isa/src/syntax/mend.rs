@@ -51,8 +51,8 @@ impl Problem {
                     .to_owned()
             }
             Problem::UnusedInput => "remove it, or compute with its `parameter`".to_owned(),
-            Problem::SeveralOutputs { .. } => {
-                "assembly and the oracle take it; for the compiler describe one instruction per output".to_owned()
+            Problem::SeveralStores { .. } => {
+                "assembly and the oracle take it; for the compiler describe one instruction per place".to_owned()
             }
             Problem::Unsolvable { why, .. } if *why == FOLDED => {
                 "let the constant, or its broadcast, be an operand beside a value that is none".to_owned()
