@@ -332,6 +332,23 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     assert third[:4] == first[:4]
 
 
+NAMED = """
+import tensorflow as tf
+tanh = tf.function(lambda x: tf.tanh(x, name="{name}"))
+print(float(tanh(tf.constant(0.5))))
+"""
+
+
+def test_the_name_of_an_operator_does_not_make_another_program(tmp_path: Path) -> None:
+    """TensorFlow takes it from a node, and of several equal ones not the same in every process."""
+    values, programs = [], []
+    for name in ("first", "second"):
+        values.append(answer(NAMED.format(name=name), ACT_CACHE_DIR=str(tmp_path)))
+        programs.append(sum(file.is_file() for file in tmp_path.rglob("*")))
+    assert values == [pytest.approx(0.46211716)] * 2
+    assert programs[0] == programs[1] > 0
+
+
 CNN = """
 import json, sys
 import numpy as np, tensorflow as tf

@@ -20,9 +20,9 @@ use crate::executable::{self, ExecutableState};
 use crate::hook::{Call, Hook};
 use crate::kernel::RegisteredKernel;
 use crate::passes::atan;
-use crate::program_cache::{KeptProgram, ProgramCache};
+use crate::program_cache::{KeptProgram, Keys, ProgramCache};
 use crate::records::{Considered, RegionRecord};
-use crate::{inner, loaded_executable, program_cache, topology};
+use crate::{inner, loaded_executable, topology};
 
 /// One compilation under way.
 #[derive(Debug)]
@@ -156,8 +156,8 @@ unsafe fn bytes<'a>(data: *const c_char, size: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }
 }
 
-/// The key under which the program of a call is kept.
-fn program_key(client: &ClientState, call: &Call<ClientCompileArgs>) -> String {
+/// The keys under which the program of a call is kept.
+fn program_keys(client: &ClientState, call: &Call<ClientCompileArgs>) -> Keys {
     // SAFETY: the framework's program and options, valid during the call.
     unsafe {
         let format = match call.program.as_ref() {
@@ -165,18 +165,18 @@ fn program_key(client: &ClientState, call: &Call<ClientCompileArgs>) -> String {
             None => &[],
         };
         let options = bytes(call.compile_options, call.compile_options_size);
-        program_cache::key(client, format, program_bytes(call.program), options)
+        Keys::of(client, format, program_bytes(call.program), options)
     }
 }
 
-/// The program that an earlier process kept under a key, loaded.
+/// The program that an earlier compilation kept, loaded.
 fn load_kept(
     client: &Arc<ClientState>,
     handle: *mut Client,
     cache: &ProgramCache,
-    key: &str,
+    keys: &Keys,
 ) -> Option<*mut LoadedExecutable> {
-    let kept = cache.load(key)?;
+    let kept = cache.load(keys)?;
     match executable::from_bytes(client, handle, &kept.executable) {
         Ok(executable) => {
             let mut considered = Considered::default();
@@ -201,9 +201,9 @@ impl Hook for ClientCompile {
 
     fn run(call: &mut Call<Self::Args>) -> Result<(), Failure> {
         let Some(client) = client::state(call.client) else { return call.forward() };
-        let key = client.programs.as_ref().map(|_| program_key(&client, call));
-        if let (Some(cache), Some(key)) = (&client.programs, &key)
-            && let Some(executable) = load_kept(&client, call.client, cache, key)
+        let keys = client.programs.as_ref().map(|_| program_keys(&client, call));
+        if let (Some(cache), Some(keys)) = (&client.programs, &keys)
+            && let Some(executable) = load_kept(&client, call.client, cache, keys)
         {
             call.executable = executable;
             return Ok(());
@@ -221,9 +221,9 @@ impl Hook for ClientCompile {
             },
         )?;
         let executable = made.borrow().executable;
-        if let (Some(cache), Some(key), Some(regions)) = (&client.programs, key, regions) {
+        if let (Some(cache), Some(keys), Some(regions)) = (&client.programs, keys, regions) {
             match executable::to_bytes(executable, &state) {
-                Ok(executable) => cache.store(&key, &KeptProgram { regions, executable }),
+                Ok(executable) => cache.store(&keys, &KeptProgram { regions, executable }),
                 Err(failure) => tracing::debug!("program not kept: {}", failure.into_message()),
             }
         }

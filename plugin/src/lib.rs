@@ -4,6 +4,7 @@
 //!
 //! One file per PJRT object whose functions are hooked. No panic crosses the C border ([`hook`]).
 
+mod anonymous;
 mod api;
 mod build_id;
 mod cache_folder;

@@ -49,14 +49,15 @@ fn order(message: &mut [u8], maps: &[&[u64]]) -> Option<()> {
     Some(())
 }
 
-struct Field {
-    number: u64,
+/// A field's place in a message.
+pub(crate) struct Field {
+    pub(crate) number: u64,
     /// Where the contents begin.
-    contents: usize,
+    pub(crate) contents: usize,
 }
 
 /// Moves on behind the field that begins at `at`.
-fn skip_field(message: &[u8], at: &mut usize) -> Option<Field> {
+pub(crate) fn skip_field(message: &[u8], at: &mut usize) -> Option<Field> {
     let tag = varint(message, at)?;
     let mut contents = *at;
     let end = match tag & 7 {

@@ -1,11 +1,13 @@
 //! Whole programs kept on disk from one process to the next, for frameworks that keep none themselves (TensorFlow): the
 //! serialized executable, and what became of its regions. A key holds everything that decides what a program is compiled
-//! to; what is damaged or cannot be loaded is compiled anew.
+//! to; what is damaged or cannot be loaded is compiled anew. A program without regions is kept under a key that says
+//! nothing of its names, as TensorFlow gives equal operators different ones; of regions the user is told by name.
 
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
+use crate::anonymous;
 use crate::cache_folder::CacheFolder;
 use crate::client::ClientState;
 use crate::compiler::hexadecimal;
@@ -41,32 +43,49 @@ impl ProgramCache {
         Some(ProgramCache { folder: CacheFolder::new(folder, options.cache_size) })
     }
 
-    /// The program under a key, if there is a whole one.
-    pub(crate) fn load(&self, key: &str) -> Option<KeptProgram> {
-        decode(&self.folder.read(key)?, key)
+    /// A program that was kept, if it is whole.
+    pub(crate) fn load(&self, keys: &Keys) -> Option<KeptProgram> {
+        [&keys.nameless, &keys.named].into_iter().find_map(|key| decode(&self.folder.read(key)?, key))
     }
 
     /// Keeps a program.
-    pub(crate) fn store(&self, key: &str, program: &KeptProgram) {
+    pub(crate) fn store(&self, keys: &Keys, program: &KeptProgram) {
+        let key = if program.regions.is_empty() { &keys.nameless } else { &keys.named };
         self.folder.write(key, &encode(program, key));
     }
 }
 
-/// The key of a program: hexadecimal sha256 over the client's settings with this very build, the program, its format and
-/// options, XLA's flags, and what this processor can do.
-pub(crate) fn key(client: &ClientState, format: &[u8], program: &[u8], compile_options: &[u8]) -> String {
-    let flags = std::env::var_os("XLA_FLAGS").unwrap_or_default();
-    let flags = flags.as_encoded_bytes();
-    let maps = if format == b"hlo" { map_order::HLO_MODULE } else { &[] };
-    let program = map_order::ordered(program, maps);
-    let compile_options = map_order::ordered(compile_options, map_order::COMPILE_OPTIONS);
-    let parts = [client.fingerprint().as_bytes(), format, &program, &compile_options, flags, processor()];
-    let mut hash = Sha256::new_with_prefix(b"program");
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+/// The keys of a program.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Of the program with its names.
+    named: String,
+    /// Of the program without them; the same where it is not known what is a name.
+    nameless: String,
+}
+
+impl Keys {
+    /// Hexadecimal sha256 over the client's settings with this very build, the program, its format and options, XLA's
+    /// flags, and what this processor can do.
+    pub(crate) fn of(client: &ClientState, format: &[u8], program: &[u8], compile_options: &[u8]) -> Keys {
+        let flags = std::env::var_os("XLA_FLAGS").unwrap_or_default();
+        let is_hlo = format == b"hlo";
+        let program = map_order::ordered(program, if is_hlo { map_order::HLO_MODULE } else { &[] });
+        let compile_options = map_order::ordered(compile_options, map_order::COMPILE_OPTIONS);
+        let (settings, flags) = (client.fingerprint().as_bytes(), flags.as_encoded_bytes());
+        let key = |prefix: &str, program: &[u8]| {
+            let mut hash = Sha256::new_with_prefix(prefix);
+            for part in [settings, format, program, &compile_options, flags, processor()] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+            hexadecimal(&hash.finalize())
+        };
+        let named = key("program", &program);
+        let nameless = if is_hlo { anonymous::module(&program) } else { None };
+        let nameless = nameless.map_or_else(|| named.clone(), |program| key("nameless program", &program));
+        Keys { named, nameless }
     }
-    hexadecimal(&hash.finalize())
 }
 
 /// The features of the processor, as Linux lists them; XLA's machine code depends on them.

@@ -60,10 +60,16 @@ pub enum RefusalReason {
 
 /// A source position as JSON.
 pub(crate) fn source_json(source: Option<&SourceLoc>) -> serde_json::Value {
-    source.map_or(
-        serde_json::Value::Null,
-        |s| serde_json::json!({ "op_name": s.op_name, "file": s.file, "line": s.line }),
-    )
+    source.map_or(serde_json::Value::Null, |s| {
+        let (file, line) = if is_the_users(&s.file) { (&s.file[..], s.line) } else { ("", 0) };
+        serde_json::json!({ "op_name": s.op_name, "file": file, "line": line })
+    })
+}
+
+/// Whether a file may be one of the user's. TensorFlow tells the innermost frame only, which is in itself, or a file that
+/// does not exist.
+fn is_the_users(file: &str) -> bool {
+    file != "dummy_file_name" && !file.contains("/tensorflow/python/")
 }
 
 impl Attempt {
@@ -83,5 +89,24 @@ impl Refusal {
             "refusal": self.reason.to_string(),
             "attempts": self.attempts.iter().map(Attempt::json).collect::<Vec<_>>(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_frames_within_tensorflow_the_operator_is_told_alone() {
+        let told = |file: &str| {
+            let source = SourceLoc { op_name: "MatMul".to_owned(), file: file.to_owned(), line: 7 };
+            source_json(Some(&source))
+        };
+        let nowhere = serde_json::json!({ "op_name": "MatMul", "file": "", "line": 0 });
+        assert_eq!(told("/lib/site-packages/tensorflow/python/framework/ops.py"), nowhere);
+        assert_eq!(told("dummy_file_name"), nowhere);
+        let known =
+            serde_json::json!({ "op_name": "MatMul", "file": "/home/me/tensorflow/model.py", "line": 7 });
+        assert_eq!(told("/home/me/tensorflow/model.py"), known);
     }
 }
