@@ -14,6 +14,7 @@ use pjrt_abi::args::{
 use pjrt_abi::{Client, LoadedExecutable};
 
 use crate::client::{self, ClientState};
+use crate::cost_function;
 use crate::custom_calls;
 use crate::error::Failure;
 use crate::executable::{self, ExecutableState};
@@ -99,12 +100,18 @@ fn compile(
     withdraw: impl FnOnce(),
 ) -> Result<(Arc<ExecutableState>, Option<Vec<RegionRecord>>), Failure> {
     let under_way = UnderWay::begin(Arc::clone(&client));
+    cost_function::take_failure();
     if let Err(failure) = forward() {
         let module = under_way.end().and_then(|context| context.calling);
         return Err(match module {
             Some(module) => failure.with_remark(|message| custom_calls::named_in(message, &module)),
             None => failure,
         });
+    }
+    if let Some(reason) = cost_function::take_failure() {
+        withdraw();
+        let message = format!("act: the cost model set by act_pjrt.set_cost_model failed: {reason}");
+        return Err(Failure::invalid_argument(message));
     }
     // Gone where the offloader has panicked: then the module is untouched and calls no kernel.
     let Some(context) = under_way.end() else {

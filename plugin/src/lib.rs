@@ -14,6 +14,7 @@ pub mod command_abi;
 pub mod compile;
 pub mod compiler;
 mod cost_analysis;
+mod cost_function;
 mod costs;
 mod custom_calls;
 mod device;

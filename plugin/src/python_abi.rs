@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::build_id::build_id;
 use crate::compiler::kernel_cache_counts;
+use crate::cost_function;
 use crate::hook::panic_message;
 use crate::python_callback;
 use crate::{inner, records};
@@ -68,6 +69,36 @@ pub unsafe extern "C" fn act_ffi_register(name: *const c_char, handler: *mut c_v
 pub extern "C" fn act_python_callback_set(callback: Option<PythonCallback>) -> *mut c_char {
     text(|| {
         python_callback::set(callback);
+        None
+    })
+}
+
+/// A cost model: gets a program as JSON text of so many bytes, a place for its cost, and room for a null-terminated
+/// error text; returns 0 for success.
+pub type CostCallback = unsafe extern "C" fn(
+    program: *const c_char,
+    length: usize,
+    cost: *mut f64,
+    error: *mut c_char,
+    error_capacity: usize,
+) -> i32;
+
+/// Sets the function that ranks code, and what tells it from others; without a function descriptions say what code
+/// costs.
+///
+/// Returns null, or what went wrong.
+///
+/// # Safety
+/// `fingerprint` must be null-terminated, and the function stay callable for the life of the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn act_cost_model_set(
+    function: Option<CostCallback>,
+    fingerprint: *const c_char,
+) -> *mut c_char {
+    // SAFETY: the caller's promise.
+    let fingerprint = unsafe { borrowed(fingerprint) };
+    text(|| {
+        cost_function::set(function.map(|function| (function, fingerprint.unwrap_or_default())));
         None
     })
 }

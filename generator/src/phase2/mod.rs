@@ -1,6 +1,7 @@
 //! Phase 2 (ACT paper, section 6): from a pii graph to assembly. Orders the instructions, solves where every value
 //! lies, emits, and checks what it emitted. Knows descriptions only through the types of act-isa.
 
+mod banks;
 mod byte_runs;
 mod check;
 mod conflict;
@@ -224,7 +225,13 @@ fn attempt(
     while tried < options.limits.orders && undecided < options.limits.undecided {
         let Some(order) = orders.next() else { break };
         tried += 1;
-        match solve(&skeleton.csp(&order), options) {
+        let csp = skeleton.csp(&order);
+        let preferred = banks::apart(isa, &skeleton, &csp).into_iter().find_map(|narrow| {
+            let values = precedence::solve(&narrow, options.limits.search_steps);
+            matches!(values, Outcome::Sat(_)).then_some((values, AllocatorUsed::Precedence))
+        });
+        let preferred = preferred.filter(|_| options.allocator == AllocatorChoice::Auto);
+        match preferred.map_or_else(|| solve(&csp, options), Ok) {
             Ok((Outcome::Sat(values), allocator)) => {
                 let found = Found { order: &order, values: &values, allocator, orders_tried: tried };
                 return Ok(Attempt::Allocated(Box::new(finish(isa, kernel, graph, &skeleton, &found)?)));

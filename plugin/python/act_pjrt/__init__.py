@@ -6,11 +6,21 @@ only answers questions about what happened; importing it loads neither JAX nor t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from act_pjrt import _library
+from act_pjrt import _cost_model, _library
 
-__all__ = ["executables", "is_act", "kernel_cache", "last_run", "library_path", "regions", "runs_of"]
+__all__ = [
+    "executables",
+    "is_act",
+    "kernel_cache",
+    "last_run",
+    "library_path",
+    "regions",
+    "runs_of",
+    "set_cost_model",
+]
 
 
 def library_path() -> str:
@@ -76,3 +86,29 @@ def runs_of(compiled: Any) -> dict[str, Any] | None:
     wanted = compiled.runtime_executable().fingerprint
     text = wanted.decode() if isinstance(wanted, bytes) else wanted
     return next((entry for entry in reversed(executables()) if entry["fingerprint"] == text), None)
+
+
+def set_cost_model(
+    function: Callable[[dict[str, Any]], float] | None, *, fingerprint: str | None = None
+) -> None:
+    """Ranks code by a function of yours, in this process and from now on; None: as the description says.
+
+    It is called with a program as plain data and returns its cost, a finite number from 0 on; the compiler
+    keeps what costs least. A program is ``{"isa": name, "program": [part, ...]}`` with parts of four kinds:
+
+    * an instruction: ``instr``, ``unit`` (or None), ``cost`` (as the description states it), ``attributes``
+      by name, ``addresses`` by name, ``bytes_loaded`` from main memory and ``bytes_stored`` to it. An
+      address is ``at``, and by a loop's number in ``steps`` what every round adds; in main memory it counts
+      in ``segment``.
+    * a loop: ``loop`` (its number), ``trip``, ``parallel``, ``body`` (a list of parts).
+    * ``host_copy``: bytes that the host copies to pack an operand.
+    * ``fence``.
+
+    An exception in the function ends the compilation with an error that tells it. Kernels are kept under the
+    function's ``fingerprint``: by default a hash of its code, defaults and the values that it closes over.
+    Give another one when it depends on more than that, as on globals.
+    """
+    if function is None:
+        _cost_model.remove()
+    else:
+        _cost_model.install(function, fingerprint)

@@ -46,6 +46,17 @@ PYTHON_CALLBACK = ctypes.CFUNCTYPE(
 )
 
 
+# int32 callback(program, length, cost, error, error_capacity): 0, or an error text written.
+COST_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.POINTER(ctypes.c_double),
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+)
+
+
 def path() -> Path:
     """The library of this installation."""
     return Path(__file__).resolve().parent / _LIBRARY
@@ -79,6 +90,8 @@ def load() -> ctypes.CDLL:
     library.act_ffi_register.restype = ctypes.c_void_p
     library.act_python_callback_set.argtypes = [PYTHON_CALLBACK]
     library.act_python_callback_set.restype = ctypes.c_void_p
+    library.act_cost_model_set.argtypes = [COST_CALLBACK, ctypes.c_char_p]
+    library.act_cost_model_set.restype = ctypes.c_void_p
     library.act_regions_json.restype = ctypes.c_void_p
     library.act_last_run_json.restype = ctypes.c_void_p
     library.act_executables_json.restype = ctypes.c_void_p

@@ -86,6 +86,11 @@ impl KernelCompiler for BackendKernels {
     fn cost(&self, program: &Program) -> u64 {
         self.cost.cost(self.backend.isa(), program)
     }
+
+    fn cost_below(&self, program: &Program, limit: u64) -> u64 {
+        let bound = self.cost.nest_bound(self.backend.isa(), program);
+        if bound >= limit { bound } else { self.cost(program) }
+    }
 }
 
 /// Kernels of one region whose selection may end at its limit before the search for the region's code does: what is too
@@ -161,5 +166,9 @@ impl KernelCompiler for BoundedSearch<'_> {
 
     fn cost(&self, program: &Program) -> u64 {
         self.kernels.cost(program)
+    }
+
+    fn cost_below(&self, program: &Program, limit: u64) -> u64 {
+        self.kernels.cost_below(program, limit)
     }
 }

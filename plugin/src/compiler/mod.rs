@@ -18,9 +18,10 @@ pub(crate) use region_file::RegionFile;
 pub use summary::{RegionSummary, counters_of, tile_sizes};
 pub use verification::{verification_json, z3_library};
 
+use crate::cost_function::{self, CurrentModel};
 use act_bolt::region::{RegionReport, RegionSpec, TranslateError, hex_of_region};
 use act_generator::phase1::GenerateError;
-use act_generator::{Backend, Options, SumOfCosts};
+use act_generator::{Backend, Options, model_of};
 use act_hlo::Graph;
 use act_hlo::proto::HloModule;
 use act_isa::targets::{TargetError, load_target};
@@ -128,7 +129,8 @@ impl TargetCompiler {
     ) -> Result<TargetCompiler, CompilerError> {
         let backend = Backend::generate(Arc::clone(&isa))
             .map_err(|reason| CompilerError::Generate { target: isa.name.clone(), reason })?;
-        let kernels = BackendKernels { backend: Arc::new(backend), options, cost: Arc::new(SumOfCosts) };
+        let cost = Arc::new(CurrentModel { described: model_of(&isa) });
+        let kernels = BackendKernels { backend: Arc::new(backend), options, cost };
         let simulator = SimulatorOptions::default();
         let recent = Mutex::new(Recent::default());
         Ok(TargetCompiler { kernels, simulator, dumper, timeout: None, recent, on_disk: None })
@@ -245,11 +247,15 @@ impl TargetCompiler {
             self.dump(&key, graph, (operands, results), &compiled);
             let compiled = compiled.map(|region| region.runnable);
             give_memory_back();
-            if let (Some(on_disk), false) = (&self.on_disk, search.passing()) {
+            if let (Some(on_disk), false) = (&self.on_disk, search.passing() || cost_function::failed()) {
                 on_disk.store(&key, &entry_of(&compiled));
             }
             compiled
         });
+        // What a fault of the user's cost function led to is no result.
+        if cost_function::failed() {
+            return found;
+        }
         recent().insert(&key, found)
     }
 

@@ -19,6 +19,11 @@ pub trait KernelCompiler {
 
     /// Modelled cycles of a nest.
     fn cost(&self, program: &Program) -> u64;
+
+    /// The same if it is below `limit`, else anything from the limit on: models may tell that sooner.
+    fn cost_below(&self, program: &Program, _limit: u64) -> u64 {
+        self.cost(program)
+    }
 }
 
 /// A compiled kernel.

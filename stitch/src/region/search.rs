@@ -131,7 +131,9 @@ impl Search<'_> {
             let (operands, results) = self.segment_bytes;
             let compiled = compile_plan(compiler, &plan, region.segments, operands, results);
             let compiled = compiled.map(|plan| CompiledPlan {
-                program: reuse_panels(compiler.isa(), plan.program, &|body| compiler.cost(body)),
+                program: reuse_panels(compiler.isa(), plan.program, &|body, limit| {
+                    compiler.cost_below(body, limit)
+                }),
                 ..plan
             });
             let outcome = match &compiled {

@@ -17,6 +17,8 @@ pub(super) struct Hoister<'a> {
     layout: &'a Layout,
     names: &'a mut FreshLoops,
     ends: Vec<Vec<i64>>,
+    /// Whether panels begin in banks of their own.
+    own_banks: bool,
     trips: BTreeMap<LoopId, u64>,
 }
 
@@ -28,8 +30,13 @@ struct Load {
 }
 
 impl<'a> Hoister<'a> {
-    pub(super) fn new(isa: &'a Isa, layout: &'a Layout, names: &'a mut FreshLoops) -> Hoister<'a> {
-        Hoister { isa, layout, names, ends: layout.ends.clone(), trips: BTreeMap::new() }
+    pub(super) fn new(
+        isa: &'a Isa,
+        layout: &'a Layout,
+        names: &'a mut FreshLoops,
+        own_banks: bool,
+    ) -> Hoister<'a> {
+        Hoister { isa, layout, names, ends: layout.ends.clone(), own_banks, trips: BTreeMap::new() }
     }
 
     /// A nest with its loads hoisted as far out as they go; what comes before the nest comes first.
@@ -102,9 +109,8 @@ impl<'a> Hoister<'a> {
         let (first, users) = run.split_first_mut()?;
         let load = self.load(first, out_of, written, inner)?;
         for dim in 0..load.region.len.len() {
-            let Some(panel) = Panel::reserve(self.isa, &load.region, &load.loops, dim, &self.ends) else {
-                continue;
-            };
+            let panel = Panel::reserve(self.isa, &load.region, &load.loops, dim, &self.ends, self.own_banks);
+            let Some(panel) = panel else { continue };
             let slot = panel.slot()?;
             let Some(moved) = self.moved_users(users, &load.region, dim, &slot) else { continue };
             let Some(own) = self.with_start(first, Side::Output, &load.region, dim, &slot) else { continue };

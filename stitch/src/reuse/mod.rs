@@ -13,9 +13,12 @@ use act_isa::{Isa, LoopProgram, Program};
 /// Loop programs that were compared for one nest: orders and blockings are few, and each costs one pass over the nest.
 const MOST_ORDERS: usize = 256;
 
+/// The cost of a nest if that is below a limit; anything from the limit on otherwise.
+pub type Cost<'a> = dyn Fn(&Program, u64) -> u64 + 'a;
+
 /// The cheapest way, by `cost`, to run `program` with panels kept on chip. The result computes the same: every
 /// instruction that remains sees the same operands, in the same order per element of every result.
-pub fn reuse_panels(isa: &Isa, program: LoopProgram, cost: &dyn Fn(&Program) -> u64) -> LoopProgram {
+pub fn reuse_panels(isa: &Isa, program: LoopProgram, cost: &Cost<'_>) -> LoopProgram {
     let body = nest::flattened(program.body.clone());
     let Some(layout) = access::Layout::of(isa, &body) else { return program };
     let mut names = nest::FreshLoops::after(&body);
@@ -36,19 +39,23 @@ fn cheapest(
     nest: Program,
     layout: &access::Layout,
     names: &mut nest::FreshLoops,
-    cost: &dyn Fn(&Program) -> u64,
+    cost: &Cost<'_>,
 ) -> Vec<Program> {
-    let mut best = (cost(&nest), vec![nest.clone()]);
+    let mut best = (cost(&nest, u64::MAX), vec![nest.clone()]);
+    let banked = isa.timing.banks.iter().any(|banks| banks.count.iter().any(|&count| count > 1));
+    let placements: &[bool] = if banked { &[false, true] } else { &[false] };
     for order in order::orders(&nest).into_iter().take(MOST_ORDERS) {
-        let mut parts = order.apply(&nest, names);
-        let mut hoister = hoist::Hoister::new(isa, layout, names);
-        parts = parts.into_iter().flat_map(|part| hoister.nest(part)).collect();
-        let whole = Program::Seq(parts);
-        let value = cost(&whole);
-        if value < best.0
-            && let Program::Seq(parts) = whole
-        {
-            best = (value, parts);
+        let ordered = order.apply(&nest, names);
+        for &own_banks in placements {
+            let mut hoister = hoist::Hoister::new(isa, layout, names, own_banks);
+            let parts = ordered.iter().flat_map(|part| hoister.nest(part.clone())).collect();
+            let whole = Program::Seq(parts);
+            let value = cost(&whole, best.0);
+            if value < best.0
+                && let Program::Seq(parts) = whole
+            {
+                best = (value, parts);
+            }
         }
     }
     best.1

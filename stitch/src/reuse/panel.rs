@@ -16,18 +16,23 @@ pub(super) struct Panel {
 
 impl Panel {
     /// Slots for values of the shape of `region`, one per iteration of `loops`, along `dim` and from `ends` on; `None`
-    /// when they do not fit the buffer.
+    /// when they do not fit the buffer. `own_banks`: from the next bank on, where the buffer has banks.
     pub(super) fn reserve(
         isa: &Isa,
         region: &Region,
         loops: &[(LoopId, u64)],
         dim: usize,
         ends: &[Vec<i64>],
+        own_banks: bool,
     ) -> Option<Panel> {
         let buffer = isa.buffers.get(usize::from(region.buffer.0))?;
         let align = i64::try_from(buffer.align.get(dim).copied().unwrap_or(1).max(1)).ok()?;
         let aligned = |value: i64| value.checked_add(align - 1).map(|v| v / align * align);
-        let first = aligned(*ends.get(usize::from(region.buffer.0))?.get(dim)?)?;
+        let bank = isa.timing.banks(region.buffer).filter(|b| own_banks && b.count.get(dim) > Some(&1));
+        let bank = bank.map_or(1, |banks| banks.length(buffer, dim));
+        let bank = i64::try_from(bank).ok()?;
+        let end = *ends.get(usize::from(region.buffer.0))?.get(dim)?;
+        let first = aligned(end.checked_add(bank - 1)? / bank * bank)?;
         let mut step = aligned(*region.len.get(dim)?)?;
         let mut pitches = Vec::with_capacity(loops.len());
         for &(iv, trip) in loops.iter().rev() {
