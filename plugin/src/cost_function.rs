@@ -41,6 +41,11 @@ fn function() -> Option<CostFunction> {
     FUNCTION.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
+/// What tells the function from others, while there is one.
+pub(crate) fn fingerprint() -> Option<String> {
+    function().map(|function| function.name)
+}
+
 /// Why the function failed on this thread since this was last asked.
 pub(crate) fn take_failure() -> Option<String> {
     FAILURE.with_borrow_mut(Option::take)

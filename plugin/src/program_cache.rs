@@ -11,6 +11,7 @@ use crate::anonymous;
 use crate::cache_folder::CacheFolder;
 use crate::client::ClientState;
 use crate::compiler::hexadecimal;
+use crate::cost_function;
 use crate::map_order;
 use crate::options::{Options, Verify};
 use crate::records::RegionRecord;
@@ -65,17 +66,18 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Hexadecimal sha256 over the client's settings with this very build, the program, its format and options, XLA's
-    /// flags, and what this processor can do.
+    /// Hexadecimal sha256 over the client's settings with this very build, the user's cost model, the program, its
+    /// format and options, XLA's flags, and what this processor can do.
     pub(crate) fn of(client: &ClientState, format: &[u8], program: &[u8], compile_options: &[u8]) -> Keys {
         let flags = std::env::var_os("XLA_FLAGS").unwrap_or_default();
         let is_hlo = format == b"hlo";
         let program = map_order::ordered(program, if is_hlo { map_order::HLO_MODULE } else { &[] });
         let compile_options = map_order::ordered(compile_options, map_order::COMPILE_OPTIONS);
+        let model = cost_function::fingerprint().unwrap_or_default();
         let (settings, flags) = (client.fingerprint().as_bytes(), flags.as_encoded_bytes());
         let key = |prefix: &str, program: &[u8]| {
             let mut hash = Sha256::new_with_prefix(prefix);
-            for part in [settings, format, program, &compile_options, flags, processor()] {
+            for part in [settings, model.as_bytes(), format, program, &compile_options, flags, processor()] {
                 hash.update((part.len() as u64).to_le_bytes());
                 hash.update(part);
             }
