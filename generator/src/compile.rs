@@ -159,16 +159,20 @@ pub fn compile_best(
             continue;
         }
         let started = Instant::now();
-        let allocation = phase2::allocate(isa, kernel, &pii, &alloc_options);
+        let allocations = phase2::allocations(isa, kernel, &pii, &alloc_options);
         let elapsed = started.elapsed();
-        match allocation {
+        match allocations {
             Err(AllocError::SolverMissing(missing)) if options.alloc == AllocatorChoice::CpSat => {
                 return Err(NoAllocation::SolverMissing(missing));
             }
             Err(reason) => note(Outcome::Failed(reason)),
-            Ok(allocation) => {
-                let value = cost.cost(isa, &straight_line(&allocation.assembly));
-                if best.as_ref().is_none_or(|(best, _)| value < best.cost) {
+            Ok(allocations) => {
+                for allocation in allocations {
+                    let value = cost.cost(isa, &straight_line(&allocation.assembly));
+                    if best.as_ref().is_some_and(|(best, _)| value >= best.cost) {
+                        note(Outcome::Dearer { cost: value });
+                        continue;
+                    }
                     note(Outcome::Accepted { cost: value });
                     let compiled = Compiled {
                         pii: allocation.graph,
@@ -180,8 +184,6 @@ pub fn compile_best(
                         report: Report::default(),
                     };
                     best = Some((compiled, seen));
-                } else {
-                    note(Outcome::Dearer { cost: value });
                 }
             }
         }

@@ -9,6 +9,7 @@ mod cpsat;
 mod csp;
 mod emit;
 mod equations;
+mod evicted;
 mod hazards;
 mod linear;
 mod order;
@@ -34,7 +35,7 @@ use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{Assembly, Isa, TiledKernel};
 use csp::{Csp, Outcome};
 use spill::{Relief, SpillPairs};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 /// Which allocator decides (`ACT_ALLOC`).
@@ -87,6 +88,8 @@ pub struct AllocLimits {
     pub spills: u32,
     /// Graphs with spills that are tried.
     pub spilled_graphs: u32,
+    /// Ways to spill that a cost model may choose from.
+    pub spill_choices: u32,
 }
 
 impl Default for AllocLimits {
@@ -99,6 +102,7 @@ impl Default for AllocLimits {
             undecided: 2,
             spills: 8,
             spilled_graphs: 24,
+            spill_choices: 4,
         }
     }
 }
@@ -167,24 +171,44 @@ pub fn allocate(
     graph: &PiiGraph,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
+    let all = allocations(isa, kernel, graph, options)?;
+    all.into_iter().next().ok_or(AllocError::NoOrder)
+}
+
+/// The same with all that a cost model may choose from: one for each of a few ways to spill, where spills are needed.
+/// There is at least one.
+///
+/// # Errors
+/// See [`AllocError`].
+pub fn allocations(
+    isa: &Isa,
+    kernel: &TiledKernel,
+    graph: &PiiGraph,
+    options: &AllocOptions,
+) -> Result<Vec<Allocation>, AllocError> {
     let graph = validate::with_all_inputs(isa, kernel, graph)?;
     let pairs = SpillPairs::new(isa);
-    let (first_error, relieved) = match attempt(isa, kernel, graph, options, &pairs, true)? {
-        Attempt::Allocated(allocation) => return Ok(*allocation),
-        Attempt::Failed { error, relieved } => (error, relieved),
+    let (first_error, relieved, culprit) = match attempt(isa, kernel, graph.clone(), options, &pairs, true)? {
+        Attempt::Allocated(allocation) => return Ok(vec![*allocation]),
+        Attempt::Failed { error, relieved, culprit } => (error, relieved, culprit),
     };
-    // Breadth first, so that few spills are preferred to many.
+    // Breadth first: few spills are preferred to many, and ways with equally many compete.
     let mut left = options.limits.spilled_graphs as usize;
     let mut queue: VecDeque<(u32, Relief)> = relieved.into_iter().map(|r| (1, r)).collect();
     let limits = AllocLimits { prefixes: options.limits.prefixes / 4, ..options.limits };
     let options = &AllocOptions { limits, ..*options };
+    let mut most_spills = options.limits.spills;
+    let mut found = Vec::new();
     while let Some((spills, relief)) = queue.pop_front() {
-        if left == 0 || spills > options.limits.spills {
+        if left == 0 || spills > most_spills || found.len() >= options.limits.spill_choices as usize {
             break;
         }
         left -= 1;
         match attempt(isa, kernel, relief.graph(isa), options, &pairs, false) {
-            Ok(Attempt::Allocated(allocation)) => return Ok(*allocation),
+            Ok(Attempt::Allocated(allocation)) => {
+                most_spills = spills;
+                found.push(*allocation);
+            }
             Ok(Attempt::Failed { relieved, .. }) => {
                 let room = left.saturating_sub(queue.len());
                 queue.extend(relieved.into_iter().take(room).map(|r| (spills + 1, r)));
@@ -193,16 +217,61 @@ pub fn allocate(
             Err(_) => {}
         }
     }
-    Err(first_error)
+    if found.is_empty() && options.limits.spills > 0 {
+        found.extend(evict(isa, kernel, &graph, options, &pairs, culprit)?);
+    }
+    if found.is_empty() { Err(first_error) } else { Ok(found) }
+}
+
+/// Code with all values of the buffers that are too small evicted, then with as many of them kept on chip as goes; those
+/// that are read soonest first. `culprit` is the first such buffer.
+fn evict(
+    isa: &Isa,
+    kernel: &TiledKernel,
+    graph: &PiiGraph,
+    options: &AllocOptions,
+    pairs: &SpillPairs<'_>,
+    mut culprit: Option<usize>,
+) -> Result<Option<Allocation>, AllocError> {
+    let attempt = |values: &BTreeSet<PiiId>| {
+        attempt(isa, kernel, evicted::evicted(isa, pairs, graph, values), options, pairs, false)
+    };
+    let mut buffers = BTreeSet::new();
+    let (mut values, mut best) = loop {
+        let Some(buffer) = culprit.filter(|&buffer| buffers.insert(buffer)) else { return Ok(None) };
+        let values = evicted::candidates(pairs, graph, &buffers);
+        if !values.iter().any(|&id| graph.node(id).buffer.is_some_and(|b| usize::from(b.0) == buffer)) {
+            return Ok(None);
+        }
+        match attempt(&values) {
+            Ok(Attempt::Allocated(allocation)) => break (values, allocation),
+            Ok(Attempt::Failed { culprit: next, .. }) => culprit = next,
+            Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
+            Err(_) => return Ok(None),
+        }
+    };
+    let last_reader =
+        |id: PiiId| graph.nodes.iter().rposition(|node| node.operands.contains(&id)).unwrap_or(usize::MAX);
+    let mut soonest: Vec<PiiId> = values.iter().copied().collect();
+    soonest.sort_by_key(|&id| (last_reader(id) - id.0 as usize, id));
+    for value in soonest.into_iter().take(options.limits.spilled_graphs as usize) {
+        let mut fewer = values.clone();
+        fewer.remove(&value);
+        if let Ok(Attempt::Allocated(allocation)) = attempt(&fewer) {
+            (values, best) = (fewer, allocation);
+        }
+    }
+    Ok(Some(*best))
 }
 
 /// What came of one graph.
 enum Attempt {
     Allocated(Box<Allocation>),
-    /// Why not, and ways to need less of the buffer that was too small.
+    /// Why not, ways to need less of the buffer that was too small, and which that is.
     Failed {
         error: AllocError,
         relieved: Vec<Relief>,
+        culprit: Option<usize>,
     },
 }
 
@@ -226,12 +295,9 @@ fn attempt(
         let Some(order) = orders.next() else { break };
         tried += 1;
         let csp = skeleton.csp(&order);
-        let preferred = banks::apart(isa, &skeleton, &csp).into_iter().find_map(|narrow| {
-            let values = precedence::solve(&narrow, options.limits.search_steps);
-            matches!(values, Outcome::Sat(_)).then_some((values, AllocatorUsed::Precedence))
-        });
-        let preferred = preferred.filter(|_| options.allocator == AllocatorChoice::Auto);
-        match preferred.map_or_else(|| solve(&csp, options), Ok) {
+        let mut apart = banks::apart(isa, &skeleton, &csp).into_iter();
+        let apart = apart.find_map(|narrow| solve_apart(&narrow, options));
+        match apart.map_or_else(|| solve(&csp, options), Ok) {
             Ok((Outcome::Sat(values), allocator)) => {
                 let found = Found { order: &order, values: &values, allocator, orders_tried: tried };
                 return Ok(Attempt::Allocated(Box::new(finish(isa, kernel, graph, &skeleton, &found)?)));
@@ -271,7 +337,7 @@ fn attempt(
     } else {
         AllocError::GaveUp { shortage, orders: tried }
     };
-    Ok(Attempt::Failed { error, relieved })
+    Ok(Attempt::Failed { error, relieved, culprit })
 }
 
 fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), AllocError> {
@@ -286,6 +352,20 @@ fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), 
         Err(cpsat::CpSatError::Missing(missing)) => Err(missing.into()),
         Err(error @ cpsat::CpSatError::ModelInvalid) => Err(AllocError::Solver(error.to_string())),
     }
+}
+
+/// A solution with operands in different banks, by the allocator that tries first.
+fn solve_apart(csp: &Csp, options: &AllocOptions) -> Option<(Outcome, AllocatorUsed)> {
+    let (outcome, allocator) = match options.allocator {
+        AllocatorChoice::Auto => {
+            (precedence::solve(csp, options.limits.search_steps), AllocatorUsed::Precedence)
+        }
+        // What is missing or wrong is told by the plain problem.
+        AllocatorChoice::CpSat => {
+            (cpsat::solve(csp, options.limits.cpsat_time_milli).ok()?, AllocatorUsed::CpSat)
+        }
+    };
+    matches!(outcome, Outcome::Sat(_)).then_some((outcome, allocator))
 }
 
 /// An order and the values that solve its problem.

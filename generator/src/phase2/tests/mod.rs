@@ -2,6 +2,7 @@
 //! allocators against exhaustive search.
 
 mod attention;
+mod banks;
 mod candidates;
 mod description;
 mod graphs;

@@ -1,6 +1,6 @@
 //! Spills: instructions found by their semantics, loads made again, and refusals where nothing restores a value.
 
-use super::super::{AllocError, AllocOptions, Allocation, allocate};
+use super::super::{AllocError, AllocOptions, Allocation, allocate, allocations};
 use super::attention::{TILE, product_of_products};
 use super::description::{Builder, beta, buffer, in_hbm, instr, int, isa, slice, window};
 use super::replay::replay;
@@ -134,4 +134,102 @@ fn rows_of_two_values_may_alternate_in_scratch_memory() {
         let result = allocate(&isa, &in_hbm(2), &graph, &AllocOptions::default());
         assert_eq!(result.is_ok(), fits, "{result:?}");
     }
+}
+
+/// A machine of so many registers, all of whose instructions take registers.
+fn few_registers(count: u64) -> Isa {
+    let moved = |there: &str, name: &str| {
+        let (from, to) = ("d0[addr :+ 32]", "v[r :+ 1]");
+        if there == "load" {
+            format!(
+                "instr {name} beta(addr, r) {{ in {from} out {to} computation {{ x = u8[32] parameter(0) \
+                 y = u8[8, 4] reshape(x) z = f32[8] bitcast-convert(y) ROOT w = f32[1, 8] reshape(z) }} }}\n"
+            )
+        } else {
+            format!(
+                "instr {name} beta(r, addr) {{ in {to} out {from} computation {{ x = f32[1, 8] parameter(0) \
+                 y = f32[8] reshape(x) z = u8[8, 4] bitcast-convert(y) ROOT w = u8[32] reshape(z) }} }}\n"
+            )
+        }
+    };
+    let product = "instr mul beta(a, b, c) { in v[a :+ 1] in v[b :+ 1] out v[c :+ 1] computation { \
+                   x = f32[1, 8] parameter(0) y = f32[1, 8] parameter(1) ROOT z = f32[1, 8] multiply(x, y) } }\n\
+                   instr exp beta(a, b) { in v[a :+ 1] out v[b :+ 1] computation { \
+                   x = f32[1, 8] parameter(0) ROOT z = f32[1, 8] exponential(x) } }\n";
+    let text = format!(
+        "isa few\nhbm d0: 1 MiB\nbuffer v: f32[{count} | 8]\n{}{}{product}",
+        moved("load", "load"),
+        moved("store", "store")
+    );
+    Isa::parse(&text, "few.taidl").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// All products of pairs of `n` computed values, multiplied up: every value is wanted until the end.
+fn all_pairs(isa: &Isa, n: u16) -> PiiGraph {
+    let mut b = Builder::new(isa);
+    let values: Vec<PiiId> = (0..n)
+        .map(|k| {
+            let bytes = b.bytes(k, 0, 32);
+            let loaded = b.run("load", &[], &[bytes]);
+            b.run("exp", &[], &[loaded])
+        })
+        .collect();
+    let mut total = None;
+    for (k, &x) in values.iter().enumerate() {
+        for &y in &values[..k] {
+            let product = b.run("mul", &[], &[x, y]);
+            total = Some(match total {
+                None => product,
+                Some(before) => b.run("mul", &[], &[before, product]),
+            });
+        }
+    }
+    let stored = b.store("store", &[], total.unwrap(), 0, 32);
+    b.root(&[stored])
+}
+
+/// Two registers are enough for any program of products, with everything else in main memory.
+#[test]
+fn many_values_are_spilled_where_few_registers_are() {
+    for n in [3, 4, 6] {
+        for registers in [2, 3, 4] {
+            let isa = few_registers(registers);
+            let graph = all_pairs(&isa, n);
+            let kernel = in_hbm(n);
+            let all = allocations(&isa, &kernel, &graph, &AllocOptions::default())
+                .unwrap_or_else(|e| panic!("{n} values, {registers} registers: {e}"));
+            for allocation in &all {
+                replay(&isa, &kernel, &allocation.graph, allocation);
+            }
+        }
+    }
+    let isa = few_registers(1);
+    let error = allocate(&isa, &in_hbm(3), &all_pairs(&isa, 3), &AllocOptions::default()).unwrap_err();
+    assert!(matches!(error, AllocError::NoFit { .. }), "{error:?}");
+}
+
+/// More registers need fewer moves, and what can stay on chip stays there.
+#[test]
+fn no_more_is_spilled_than_needed() {
+    let moves = |registers: u64| {
+        let isa = few_registers(registers);
+        let allocation = allocate(&isa, &in_hbm(4), &all_pairs(&isa, 4), &AllocOptions::default()).unwrap();
+        let moved = ["load", "store"];
+        names(&isa, &allocation).iter().filter(|n| moved.contains(&n.as_str())).count()
+    };
+    let counts: Vec<usize> = (2..=7).map(moves).collect();
+    assert!(counts.is_sorted_by(|more, fewer| more >= fewer), "{counts:?}");
+    // Four loads and a store at the least.
+    assert_eq!(counts.last(), Some(&5), "{counts:?}");
+}
+
+/// Ways to spill that need equally many spills compete by cost.
+#[test]
+fn several_ways_to_spill_are_offered() {
+    let isa = few_registers(3);
+    let all = allocations(&isa, &in_hbm(3), &all_pairs(&isa, 3), &AllocOptions::default()).unwrap();
+    assert!(all.len() > 1, "{}", all.len());
+    let distinct: std::collections::BTreeSet<String> =
+        all.iter().map(|allocation| format!("{:?}", allocation.graph)).collect();
+    assert_eq!(distinct.len(), all.len());
 }
