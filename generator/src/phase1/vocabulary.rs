@@ -1,7 +1,7 @@
 //! What the instructions of a description compute with: rewrites that would only produce other operators are left out
 //! (the rule filter of the ACT paper, appendix B.3), and goal-directed rules aim at what stands here.
 
-use super::language::is_movement;
+use super::language::{is_elementwise, is_movement};
 use super::rims::{self, Rim, Step};
 use act_hlo::{Binary, Direction, DotDims, ElemType, OpKind};
 use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, Slice, SymConst, SymOp};
@@ -62,6 +62,15 @@ impl Transfer {
     }
 }
 
+/// Results that an instruction stores from blocks that lie stacked on chip: r rows of b blocks, w columns each.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StoredStack {
+    pub(crate) elem: ElemType,
+    pub(crate) rows: Sizes,
+    pub(crate) blocks: Sizes,
+    pub(crate) width: u64,
+}
+
 /// Sizes of an operator, and the product or reduction that is an operand of it if one is.
 type SizesAfter = (Vec<Sizes>, Option<&'static str>);
 
@@ -73,6 +82,9 @@ pub(crate) struct Vocabulary {
     /// The same, with the product or reduction that is an operand there if any: what is computed from one is computed
     /// from nothing else.
     sizes_after: BTreeMap<(String, ElemType), BTreeSet<SizesAfter>>,
+    /// Sizes of elementwise operators within stacked blocks. They are reached by rules of their own, and aimed at by no
+    /// other.
+    stacked_sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
     /// Lengths of the contracted dimension per product that is added to another value.
     pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
     pub(crate) dots: BTreeSet<DotForm>,
@@ -108,6 +120,7 @@ pub(crate) struct Vocabulary {
     broadcasts: BTreeSet<(ElemType, Vec<usize>, usize)>,
     /// Blocks of columns that an instruction stacks: type, width of a block, and how many.
     pub(crate) stacks: BTreeSet<(ElemType, u64, Sizes)>,
+    pub(crate) stored_stacks: BTreeSet<StoredStack>,
     /// Types that products multiply in, with the types that their operands are converted from.
     pub(crate) widened: BTreeSet<(ElemType, ElemType)>,
     /// What instructions that only move bring from main memory into a buffer, and from a buffer to main memory.
@@ -144,16 +157,22 @@ impl Vocabulary {
     fn read(&mut self, instr: &Instr) {
         let computation = &instr.computation;
         self.read_operators(computation);
+        let stacks = computation.stmts.iter().any(|stmt| blocks_turned(stmt, &instr.alpha).is_some());
         for (at, stmt) in computation.stmts.iter().enumerate() {
             self.ops.insert((key(&stmt.op), stmt.elem));
             let result: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
             let operand = |k: usize| stmt.operands.get(k).and_then(|&o| computation.stmts.get(o));
             if let Some(result) = &result {
                 let name = (key(&stmt.op), stmt.elem);
-                let inner = |k: usize| operand(k).map(|s| &s.op).filter(|op| gathers(op)).map(OpKind::name);
-                let after = (0..stmt.operands.len()).find_map(inner);
-                self.sizes_after.entry(name.clone()).or_default().insert((result.clone(), after));
-                self.sizes.entry(name).or_default().insert(result.clone());
+                if stacks && is_elementwise(&stmt.op) {
+                    self.stacked_sizes.entry(name).or_default().insert(result.clone());
+                } else {
+                    let inner =
+                        |k: usize| operand(k).map(|s| &s.op).filter(|op| gathers(op)).map(OpKind::name);
+                    let after = (0..stmt.operands.len()).find_map(inner);
+                    self.sizes_after.entry(name.clone()).or_default().insert((result.clone(), after));
+                    self.sizes.entry(name).or_default().insert(result.clone());
+                }
             }
             match &stmt.op {
                 OpKind::Dot(dims) => {
@@ -208,11 +227,14 @@ impl Vocabulary {
                         });
                     }
                 }
-                OpKind::Transpose { perm } if *perm == [1, 0, 2] => {
-                    if let Some([blocks, _, width]) = result.as_deref()
-                        && width.min == width.max
-                    {
-                        self.stacks.insert((stmt.elem, width.max, *blocks));
+                OpKind::Transpose { .. } => {
+                    if let Some(([first, second], width)) = blocks_turned(stmt, &instr.alpha) {
+                        if is_stored(instr, at) {
+                            let (rows, blocks) = (first, second);
+                            self.stored_stacks.insert(StoredStack { elem: stmt.elem, rows, blocks, width });
+                        } else {
+                            self.stacks.insert((stmt.elem, width, first));
+                        }
                     }
                 }
                 OpKind::Broadcast { dims } if !dims.is_empty() => {
@@ -340,6 +362,14 @@ impl Vocabulary {
         self.sizes_after.get(&(key.to_owned(), elem)).into_iter().flatten()
     }
 
+    /// Whether some instruction has an elementwise operator at these sizes within stacked blocks.
+    pub(crate) fn fits_stacked(&self, key: &str, elem: ElemType, dims: &[u64]) -> bool {
+        let sizes = self.stacked_sizes.get(&(key.to_owned(), elem)).into_iter().flatten();
+        sizes.into_iter().any(|sizes| {
+            sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
+        })
+    }
+
     /// Whether instructions have a product of these sizes only as something that they add to a value.
     pub(crate) fn only_adds(&self, form: &DotForm, dims: &[u64]) -> bool {
         let fits = |sizes: &[Sizes]| {
@@ -419,6 +449,39 @@ fn transfers(isa: &Isa, loads: bool) -> Vec<Transfer> {
     all.sort();
     all.dedup();
     all
+}
+
+/// The first two sizes, exchanged already, and the width of blocks of columns that a statement stacks, or lays side by
+/// side.
+fn blocks_turned(stmt: &act_isa::Stmt, alpha: &[AttrDecl]) -> Option<([Sizes; 2], u64)> {
+    let OpKind::Transpose { perm } = &stmt.op else { return None };
+    let all: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, alpha)).collect();
+    match all?[..] {
+        [first, second, width] if *perm == [1, 0, 2] && width.min == width.max => {
+            Some(([first, second], width.max))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a statement, moved at most, is what the instruction stores in main memory.
+fn is_stored(instr: &Instr, at: usize) -> bool {
+    let computation = &instr.computation;
+    let stored = computation.roots.iter().zip(&instr.outputs).filter(|(_, to)| matches!(to, Slice::Hbm(_)));
+    stored.map(|(&root, _)| root).any(|mut root| {
+        while root != at {
+            match (&computation.stmts[root].op, &computation.stmts[root].operands[..]) {
+                (
+                    OpKind::Copy | OpKind::Reshape | OpKind::Transpose { .. } | OpKind::BitcastConvert,
+                    &[x],
+                ) => {
+                    root = x;
+                }
+                _ => return false,
+            }
+        }
+        true
+    })
 }
 
 /// The sizes of a product of matrices; `None` where one is no product or sum of attributes.

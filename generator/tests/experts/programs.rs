@@ -72,9 +72,30 @@ impl Composite {
     }
 }
 
-/// The single operations at 64 by 64, with what the experts' code for them takes: loads and stores.
-pub(crate) const SINGLE: [(&str, &str, u64, u64); 3] =
-    [("GEMM", "dot", 8, 4), ("MAC", "dot, add", 12, 4), ("ADD", "add", 8, 4)];
+/// Bytes of a tile of a [`Composite`].
+pub(crate) const TILE: u64 = 256;
+
+/// The single operations at 64 by 64, with what the experts' code for them takes: loads, stores and products.
+pub(crate) const SINGLE: [(&str, u64, u64, u64); 3] =
+    [("GEMM", 8, 4, 64), ("MAC", 12, 4, 64), ("ADD", 8, 4, 0)];
+
+/// Operators that the library lacks; it leaves them to the host.
+pub(crate) const UNSUPPORTED: [(&str, &str); 3] = [
+    (
+        "broadcast",
+        "HloModule m\nENTRY e {\n  x = s8[16] parameter(0)\n  ROOT r = s8[16,16] broadcast(x), dimensions={0}\n}\n",
+    ),
+    (
+        "reverse",
+        "HloModule m\nENTRY e {\n  x = s8[16,16] parameter(0)\n  ROOT r = s8[16,16] reverse(x), dimensions={1}\n}\n",
+    ),
+    (
+        "reduce",
+        "HloModule m\nadd {\n  x = s32[] parameter(0)\n  y = s32[] parameter(1)\n  ROOT s = s32[] add(x, y)\n}\n\
+         ENTRY e {\n  x = s8[16,16] parameter(0)\n  w = s32[16,16] convert(x)\n  z = s32[] constant(0)\n  \
+         ROOT r = s32[16] reduce(w, z), dimensions={1}, to_apply=add\n}\n",
+    ),
+];
 
 pub(crate) fn single_hlo(name: &str) -> String {
     let head = "HloModule m\nENTRY e {\n  low = s32[] constant(-128)\n  high = s32[] constant(127)\n";
@@ -95,6 +116,8 @@ pub(crate) fn single_hlo(name: &str) -> String {
 pub(crate) struct Counts {
     pub(crate) loads: u64,
     pub(crate) stores: u64,
+    /// Pairs of preload and compute.
+    pub(crate) products: u64,
     /// Between main memory and the chip.
     pub(crate) bytes: u64,
     pub(crate) by_name: BTreeMap<String, u64>,
@@ -132,6 +155,7 @@ pub(crate) fn counts(isa: &Isa, compiled: &Compiled) -> Counts {
         let (loaded, stored) = (bytes(&instr.inputs), bytes(&instr.outputs));
         counts.loads += u64::from(loaded > 0 && stored == 0);
         counts.stores += u64::from(stored > 0);
+        counts.products += u64::from(instr.name.starts_with("matmul"));
         counts.bytes += loaded + stored;
         *counts.by_name.entry(instr.name.clone()).or_default() += 1;
     }

@@ -69,18 +69,21 @@ impl Gemmini {
 
     fn mvout(&self, dram: u64, word: u64, memory: &mut [u8]) {
         let (rows, cols, local) = shape(word);
-        assert!(rows <= DIM && cols <= DIM);
+        let (accumulator, full) = (local >> 31 == 1, local >> 29 & 1 == 1);
+        // Blocks lie DIM rows apart, however many rows are stored; there are none of full width.
+        assert!(rows <= DIM && cols <= if accumulator && full { DIM } else { 4 * DIM });
         for r in 0..rows {
             for c in 0..cols {
-                let row = (local & 0x3fff) as usize + r;
+                let (row, column) = ((local & 0x3fff) as usize + r + c / DIM * DIM, c % DIM);
                 let start = dram + r as u64 * self.store_stride;
-                if local >> 31 == 0 {
-                    memory[(start + c as u64) as usize] = self.spad[row][c] as u8;
-                } else if local >> 29 & 1 == 1 {
+                let byte = (start + c as u64) as usize;
+                if !accumulator {
+                    memory[byte] = self.spad[row][column] as u8;
+                } else if full {
                     let at = (start + 4 * c as u64) as usize;
-                    memory[at..at + 4].copy_from_slice(&self.acc[row & 0x3ff][c].to_le_bytes());
+                    memory[at..at + 4].copy_from_slice(&self.acc[row & 0x3ff][column].to_le_bytes());
                 } else {
-                    memory[(start + c as u64) as usize] = self.saturated(self.acc[row & 0x3ff][c]) as u8;
+                    memory[byte] = self.saturated(self.acc[row & 0x3ff][column]) as u8;
                 }
             }
         }

@@ -101,6 +101,12 @@ fn gemmini_text_computes_what_the_oracle_computes() {
                   mvin 0, acc[7], 16, 16\nconfig_ld 16, 1.0, shrunk\nmvin operand1, acc.accumulate[8], 4, 16\n\
                   config_st 16\nmvout result0, sp[3], 16, 16\nconfig_st 16\nmvout result0+768, sp[51], 16, 16\nconfig_st 64\n\
                   mvout result0+256, acc.full[7], 8, 16\n";
+    let stacks = "operands 1024, 1024\nresults 1024, 1104, 512\nconfig_ld 64, 1.0, shrunk, block_stride 16\n\
+                  mvin operand0, acc[7], 16, 4 blocks\nconfig_ld 64, 1.0, shrunk, block_stride 16\n\
+                  mvin operand1, acc.accumulate[7], 16, 4 blocks\nconfig_st 64, 0.5\nmvout result0, acc[7], 4 blocks\n\
+                  config_ld 64, 1.0, shrunk, block_stride 5\nmvin operand1+3, acc.accumulate[30], 5, 2 blocks\n\
+                  config_st 70, 0.25, relu\nmvout result1, acc[23], 3 blocks\nconfig_ld 64, 1.0, block_stride 16\n\
+                  mvin operand0, sp[3], 16, 4 blocks\nconfig_st 32\nmvout result2, sp[19], 2 blocks\n";
     let two = load_target("gemmini").unwrap();
     let loops = load_target("gemmini_plus").unwrap();
     let cases = [
@@ -114,6 +120,7 @@ fn gemmini_text_computes_what_the_oracle_computes() {
         (loops.clone(), parsed(&loops, sum)),
         (two.clone(), parsed(&two, scaled)),
         (two.clone(), parsed(&two, blocks)),
+        (two.clone(), parsed(&two, stacks)),
     ];
     for (isa, program) in cases {
         let text = print_device(&isa, &program).unwrap();

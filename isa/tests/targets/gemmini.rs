@@ -77,6 +77,15 @@ fn loads(isa: &Isa, oracle: &Oracle<'_>) {
     assert_eq!(i32s(&stage.get("acc", &[0, 0], &[1, 2])), [127, -128]);
     stage.run("mvin_acc_low_accumulate", &[int(1), int(2), int(0)], &[operand(0, 127), chip(0)]);
     assert_eq!(i32s(&stage.get("acc", &[0, 0], &[1, 2])), [254, -256]);
+    // The same by blocks, sign-extended and added up.
+    for (name, times) in [("mvin_acc_low_blocks", 1), ("mvin_acc_low_accumulate_blocks", 2)] {
+        stage.run(name, &[int(3), int(4), int(70)], &[operand(0, 2), chip(200)]);
+        for (at, value) in i32s(&stage.get("acc", &[200, 0], &[12, 16])).into_iter().enumerate() {
+            let (block, row, column) = (at / 16 / 3, at / 16 % 3, at % 16);
+            assert_eq!(value, times * i32::from((2 + 70 * row + 16 * block + column) as u8 as i8));
+        }
+        assert!(refused(&stage.fault(name, &[int(1), int(1), int(0)], &[operand(0, 0), chip(0)])));
+    }
     stage.run("zero_acc", &[int(1), int(1)], &[chip(0)]);
     assert_eq!(i32s(&stage.get("acc", &[0, 0], &[1, 2])), [0, -256]);
     // The accumulator has 1024 rows.
@@ -100,6 +109,39 @@ fn stores(isa: &Isa, oracle: &Oracle<'_>) {
     assert!(refused(&stage.fault("mvout_acc", &[int(2), int(1), int(3)], &[chip(7), result(0)])));
     stage.run("mvout_acc", &[int(2), int(1), int(6)], &[chip(7), result(0)]);
     assert_eq!(stage.result(), [0xfe, 0xff, 0xff, 0xff, p, p, 4, 3, 2, 1, p, p]);
+
+    // Row r of a store by blocks has row r of every block of 16 rows.
+    let side_by_side = |stacked: &[i8], blocks: usize, stride: usize| -> Vec<u8> {
+        let mut stored = vec![p; 15 * stride + 16 * blocks];
+        for (at, &value) in stacked.iter().enumerate() {
+            stored[at / 16 % 16 * stride + at / 256 * 16 + at % 16] = value as u8;
+        }
+        stored
+    };
+    let mut rng = SplitMix64::new(5);
+    for (blocks, stride) in [(2, 32), (3, 50), (4, 64)] {
+        let rows = 16 * blocks as u64;
+        let size = (15 * stride + 16 * blocks) as u64;
+        let (count, step) = (int(blocks as i64), int(stride as i64));
+        let bytes = random_i8(&mut rng, 256 * blocks);
+        let mut stage = Stage::new(isa, oracle, &[], size);
+        stage.set("sp", &[9, 0], &[rows, 16], &bytes.little_endian());
+        assert!(refused(&stage.fault(
+            "mvout_blocks",
+            &[count, int(16 * blocks as i64 - 1)],
+            &[chip(9), result(0)]
+        )));
+        stage.run("mvout_blocks", &[count, step], &[chip(9), result(0)]);
+        assert_eq!(stage.result(), side_by_side(&bytes, blocks, stride));
+        let acc: Vec<i32> = (0..256 * blocks).map(|_| rng.next_u64() as i32 >> 20).collect();
+        for (name, relu) in [("mvout_acc_scaled_blocks", false), ("mvout_acc_scaled_relu_blocks", true)] {
+            let mut stage = Stage::new(isa, oracle, &[], size);
+            stage.set("acc", &[9, 0], &[rows, 16], &acc.little_endian());
+            stage.run(name, &[count, step, float(0.07)], &[chip(9), result(0)]);
+            let expected: Vec<i8> = acc.iter().map(|&a| requantized(a, 0.07, relu)).collect();
+            assert_eq!(stage.result(), side_by_side(&expected, blocks, stride));
+        }
+    }
 
     let scaled = |name: &str, scale: f32, acc: &[i32]| -> Vec<i8> {
         let mut stage = Stage::new(isa, oracle, &[], acc.len() as u64);

@@ -34,6 +34,7 @@ mod select;
 mod shift;
 mod slot;
 mod softmax;
+mod stack;
 mod subtract;
 mod sum;
 mod tile;
@@ -154,6 +155,7 @@ fn themes() -> Vec<(&'static str, &'static [Rule])> {
         ("bytes", bytes::RULES),
         ("masks", mask::RULES),
         ("movement in pieces", pieces::RULES),
+        ("stacked blocks", stack::RULES),
     ]
 }
 

@@ -26,22 +26,10 @@ pub(crate) static RULES: &[Rule] = &[
         does_not_reverse,
         reverse,
     ),
-    Rule::new(
-        RuleClass::Exact,
-        "slice-of-stack",
-        "x[r:r+m, c:c+w] => (rs T[1,0,2] rs x[r:r+m, ..])[km:km+m], x in memory, for instructions that stack blocks of w \
-         columns: the k-th one",
-        has_stacks,
-        stacked,
-    ),
 ];
 
 /// Most pieces that one value is put together from.
 const PIECES: u64 = 64;
-
-fn has_stacks(vocabulary: &Vocabulary) -> bool {
-    !vocabulary.stacks.is_empty()
-}
 
 fn does_not_reverse(vocabulary: &Vocabulary) -> bool {
     !vocabulary.names("reverse")
@@ -98,31 +86,4 @@ fn reverse(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) 
         }
     });
     out.push(Term::concatenate(d, pieces.collect()));
-}
-
-fn stacked(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    let (OpKind::Slice { start, stride, .. }, &[x]) = (node.op(), &node.operands[..]) else { return };
-    let given = |n: &TensorNode| matches!(n.op(), OpKind::Parameter(_) | OpKind::Constant(_));
-    let (&[rows, width], &[_, columns]) = (&node.shape().dims[..], &cx.shape(x).dims[..]) else { return };
-    if stride.iter().any(|&s| s != 1) || !cx.nodes(x).iter().any(given) {
-        return;
-    }
-    let (row, column) = (start[0] as u64, start[1] as u64);
-    for (elem, block, count) in &cx.vocabulary.stacks {
-        if *elem != node.shape().elem || *block != width || !column.is_multiple_of(width) {
-            continue;
-        }
-        let Some(first) = column.checked_div(width * count.max).map(|group| group * width * count.max) else {
-            continue;
-        };
-        let blocks = count.max.min((columns - first) / width);
-        // The block itself may lie in the columns behind the last whole one.
-        if blocks < count.min || column >= first + blocks * width {
-            continue;
-        }
-        let apart = cx.class(x).slice(0, row, rows).slice(1, first, blocks * width);
-        let stack =
-            apart.reshape(&[rows, blocks, width]).transpose(&[1, 0, 2]).reshape(&[blocks * rows, width]);
-        out.push(stack.slice(0, (column - first) / width * rows, rows));
-    }
 }

@@ -88,7 +88,7 @@ pub(in crate::phase1) fn fits(cx: &Context<'_>, node: &TensorNode) -> bool {
     let dims = &node.shape().dims;
     sizes(cx, node).into_iter().any(|sizes| {
         sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
-    })
+    }) || cx.vocabulary.fits_stacked(&key(node.op()), node.shape().elem, dims)
 }
 
 /// The shape of this rank and these fixed inner sizes with the elements of `dims` in the same order.

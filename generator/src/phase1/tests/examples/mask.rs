@@ -72,6 +72,21 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
             let text = format!("slice({x}), slice={{[{first}:{last}], [{column}:{}]}}", column + 16);
             d.op("s8", &[last - first, 16], &text);
         }
+        "result-as-stack" => {
+            let columns = 32 + d.below(90);
+            let x = d.parameter("s32", &[16, columns]);
+            d.op("s8", &[16, columns], &format!("convert({x})"));
+        }
+        "product-as-stack" => {
+            let (rows, blocks, k) = (1 + d.below(16), 2 + d.below(4), 1 + d.below(20));
+            let (a, b) = (d.parameter("s8", &[rows, k]), d.parameter("s8", &[k, 16 * blocks]));
+            let dims = "lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+            let product = d.op("s32", &[rows, 16 * blocks], &format!("dot({a}, {b}), {dims}"));
+            let split = d.op("s32", &[rows, blocks, 16], &format!("reshape({product})"));
+            let turned =
+                d.op("s32", &[blocks, rows, 16], &format!("transpose({split}), dimensions={{1,0,2}}"));
+            d.op("s32", &[blocks * rows, 16], &format!("reshape({turned})"));
+        }
         _ => return false,
     }
     true
