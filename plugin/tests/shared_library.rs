@@ -63,6 +63,7 @@ fn nothing_but_the_interface_is_exported() {
     let expected = [
         "GetPjrtApi",
         "act_command",
+        "act_cost_model_set",
         // What the C++ of crate cp_sat calls in place of OR-Tools.
         "act_cp_sat_solve",
         "act_executables_json",
