@@ -11,8 +11,7 @@ use crate::kernel_registration::Registration;
 use crate::node_definition::NodeDefinition;
 use crate::release::Supported;
 use crate::tensorflow::{
-    EagerContext, EagerOp, KernelConstruction, KernelContext, Status, Tensor, TensorFlow, TensorHandle,
-    VARIANT, code,
+    EagerContext, EagerOp, KernelConstruction, KernelContext, Status, Tensor, TensorFlow, TensorHandle, code,
 };
 use crate::{contained, kernel_registration, release};
 
@@ -25,7 +24,7 @@ pub(crate) fn register(tensorflow: &Supported) {
         let registration = Registration {
             operator: operator.name,
             in_host_memory: operator.in_host_memory,
-            types: operator.only_lists.map(|attribute| (attribute, VARIANT)),
+            types: operator.only,
             create: Some(create),
             compute,
             delete: Some(delete),

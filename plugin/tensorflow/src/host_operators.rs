@@ -1,4 +1,5 @@
-//! Which operators run on the host though XLA has them: those of lists and of random generators. Data only.
+//! Which operators run on the host though XLA has them: those of lists, random generators and
+//! one where XLA is wrong. Data only.
 //!
 //! Lists of tensors are what loops of `tf.function` and their gradients keep. XLA has no value for a list, so the kernels
 //! that TensorFlow makes for the device fail outside of compiled functions. A list here lies in the host's memory with its
@@ -7,16 +8,21 @@
 //! Random generators with state ignore their seeds when XLA compiles them, and XLA maps the bits of those without state
 //! to floats in another way. On the host a seed gives the values that it gives on stock TensorFlow; in compiled functions
 //! both have XLA's.
+//!
+//! The eigenvalues of a Hermitian matrix are complex numbers by their declared type, and real ones by what TensorFlow's
+//! XLA bridge computes; what is read for them would not be what was meant.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
+
+use crate::tensorflow::{COMPLEX64, COMPLEX128, VARIANT};
 
 /// An operator for which there is a kernel here.
 pub(crate) struct Operator {
     pub(crate) name: &'static CStr,
     /// All inputs and outputs.
     pub(crate) in_host_memory: &'static [&'static CStr],
-    /// The attribute that must be the type of lists, where the operator has uses without them.
-    pub(crate) only_lists: Option<&'static CStr>,
+    /// The attribute that must have a type (`TF_DataType`), where the operator runs on the device with others.
+    pub(crate) only: Option<(&'static CStr, c_int)>,
     /// Whether all inputs are one argument.
     pub(crate) variadic: bool,
     /// Whether a kernel remembers something from one execution to the next.
@@ -29,7 +35,12 @@ const fn generator(name: &'static CStr, in_host_memory: &'static [&'static CStr]
 }
 
 const fn operator(name: &'static CStr, in_host_memory: &'static [&'static CStr]) -> Operator {
-    Operator { name, in_host_memory, only_lists: None, variadic: false, has_state: false }
+    Operator { name, in_host_memory, only: None, variadic: false, has_state: false }
+}
+
+/// The decomposition of Hermitian matrices of a type.
+const fn hermitian(element: c_int) -> Operator {
+    Operator { only: Some((c"T", element)), ..operator(c"SelfAdjointEigV2", &[c"input", c"e", c"v"]) }
 }
 
 pub(crate) const OPERATORS: &[Operator] = &[
@@ -65,17 +76,19 @@ pub(crate) const OPERATORS: &[Operator] = &[
     Operator {
         name: c"AddN",
         in_host_memory: &[c"inputs", c"sum"],
-        only_lists: Some(c"T"),
+        only: Some((c"T", VARIANT)),
         variadic: true,
         has_state: false,
     },
     Operator {
         name: c"ZerosLike",
         in_host_memory: &[c"x", c"y"],
-        only_lists: Some(c"T"),
+        only: Some((c"T", VARIANT)),
         variadic: false,
         has_state: false,
     },
+    hermitian(COMPLEX64),
+    hermitian(COMPLEX128),
     generator(c"Multinomial", &[c"logits", c"num_samples", c"output"]),
     generator(
         c"ParameterizedTruncatedNormal",

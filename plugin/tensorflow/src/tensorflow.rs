@@ -94,6 +94,10 @@ pub(crate) mod code {
 
 /// `TF_INT32`
 pub(crate) const INT32: i32 = 3;
+/// `TF_COMPLEX64`
+pub(crate) const COMPLEX64: i32 = 8;
+/// `TF_COMPLEX128`
+pub(crate) const COMPLEX128: i32 = 18;
 /// `TF_VARIANT`
 pub(crate) const VARIANT: i32 = 21;
 
