@@ -43,7 +43,8 @@ fn cheapest(
 ) -> Vec<Program> {
     let mut best = (cost(&nest, u64::MAX), vec![nest.clone()]);
     let banked = isa.timing.banks.iter().any(|banks| banks.count.iter().any(|&count| count > 1));
-    let placements: &[bool] = if banked { &[false, true] } else { &[false] };
+    // At the same cost panels lie in banks of their own.
+    let placements: &[bool] = if banked { &[true, false] } else { &[false] };
     for order in order::orders(&nest).into_iter().take(MOST_ORDERS) {
         let ordered = order.apply(&nest, names);
         for &own_banks in placements {
