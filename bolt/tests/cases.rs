@@ -18,13 +18,18 @@ const CASES: &[&str] = &[
     "linear_any.hex",
 ];
 
+/// Convolutions with a stride; aligned by hand.
+const STRIDED: &[&str] = &["c2d_strided.hex", "c2d_plus_strided.hex"];
+
 /// Sizes for tests that judge a case many times.
 const SMALL_CONVOLUTION: &[(&str, i64)] = &[("F", 2), ("R", 5), ("C", 6)];
+const SMALL_STRIDED: &[(&str, i64)] = &[("F", 2), ("R", 8), ("C", 16)];
 const SMALL_LINEAR: &[(&str, i64)] = &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 3)];
 
 fn small(case: &str) -> &'static [(&'static str, i64)] {
     match case {
         "c2d.hex" | "c2d_plus.hex" => SMALL_CONVOLUTION,
+        "c2d_strided.hex" => SMALL_STRIDED,
         "linear_256.hex" => SMALL_LINEAR,
         _ => &[],
     }
@@ -33,7 +38,7 @@ fn small(case: &str) -> &'static [(&'static str, i64)] {
 #[test]
 fn every_case_is_proved() {
     let solver = solver();
-    for case in CASES {
+    for case in CASES.iter().chain(STRIDED) {
         let report = judge(case, &[], &[], Some(&solver));
         assert_eq!(report.judgement, Judgement::Proved, "{report}");
         assert!(report.proofs.iter().all(|proof| proof.answer == Answer::Holds), "{report}");
@@ -53,6 +58,8 @@ fn sizes_do_not_matter() {
     // Ragged bursts of columns, a larger kernel; and the activation unit with a third instruction.
     for (case, settings) in [
         ("c2d.hex", &[("F", 3), ("R", 6), ("C", 11), ("K", 5)][..]),
+        ("c2d_strided.hex", &[("S", 3)]),
+        ("c2d_strided.hex", &[("K", 5)]),
         ("linear_256.hex", &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 18), ("RELU_ON", 1)]),
     ] {
         let report = judge(case, &[], settings, Some(&solver));
@@ -165,7 +172,7 @@ const FAULTS: &[Fault<'_>] = &[
     (
         "a kernel of one column less",
         "c2d.hex",
-        ("convolution.hex", "CB * V, K, K, F", "CB * V, K - 1, K, F"),
+        ("convolution.hex", "CB * V, K, K, 1", "CB * V, K - 1, K, 1"),
         SMALL_CONVOLUTION,
     ),
     (
@@ -173,6 +180,12 @@ const FAULTS: &[Fault<'_>] = &[
         "c2d.hex",
         ("convolution.hex", "load_weights(F * CB * K * K)", "load_weights(F * CB * K * K - 1)"),
         SMALL_CONVOLUTION,
+    ),
+    (
+        "outputs read from the columns of a stride of 1",
+        "c2d_strided.hex",
+        ("convolution_strided.hex", "S * j + (K - 1) / 2)", "j + (K - 1) / 2)"),
+        SMALL_STRIDED,
     ),
     (
         "timesteps one after the other instead of in banks",
@@ -331,7 +344,7 @@ fn no_relation_and_no_register_claim_can_be_left_out() {
         ("linear_256.hex", "flexasr_linear.hex", " whereby cntr_vector == v"),
         ("linear_256.hex", "flexasr_linear.hex", " whereby input_cntr[p] == i"),
         ("linear_256.hex", "flexasr_linear.hex", ", act_output[p] == o"),
-        ("c2d.hex", "hlscnn.hex", " whereby kr_idx == kr"),
+        ("c2d.hex", "hlscnn.hex", " whereby kr_idx == Tap(r, kr, stride)"),
     ] {
         let report = judge(case, &[(file, claim, "")], small(case), Some(&solver));
         assert!(matches!(report.judgement, Judgement::Unknown { .. }), "without{claim}: {report}");
@@ -348,6 +361,7 @@ fn every_condition_can_be_replayed_from_its_script() {
         ("c2d.hex", 20),
         ("c2d_plus.hex", 20),
         ("c2d_any.hex", 20),
+        ("c2d_strided.hex", 20),
         ("linear_256.hex", 30),
     ] {
         let report = judge(name, &[], small(name), Some(&solver));
