@@ -58,8 +58,6 @@ fn sizes_do_not_matter() {
     // Ragged bursts of columns, a larger kernel; and the activation unit with a third instruction.
     for (case, settings) in [
         ("c2d.hex", &[("F", 3), ("R", 6), ("C", 11), ("K", 5)][..]),
-        ("c2d_strided.hex", &[("S", 3)]),
-        ("c2d_strided.hex", &[("K", 5)]),
         ("linear_256.hex", &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 18), ("RELU_ON", 1)]),
     ] {
         let report = judge(case, &[], settings, Some(&solver));
@@ -180,12 +178,6 @@ const FAULTS: &[Fault<'_>] = &[
         "c2d.hex",
         ("convolution.hex", "load_weights(F * CB * K * K)", "load_weights(F * CB * K * K - 1)"),
         SMALL_CONVOLUTION,
-    ),
-    (
-        "outputs read from the columns of a stride of 1",
-        "c2d_strided.hex",
-        ("convolution_strided.hex", "S * j + (K - 1) / 2)", "j + (K - 1) / 2)"),
-        SMALL_STRIDED,
     ),
     (
         "timesteps one after the other instead of in banks",
