@@ -69,7 +69,7 @@ def double(context, out, x):
     np.asarray(out)[...] = np.asarray(x) * 2
 
 x = jnp.arange(6, dtype=jnp.int16).reshape(2, 3)
-like = jax.ShapeDtypeStruct.like(x)
+like = jax.ShapeDtypeStruct(x.shape, x.dtype)
 print(buffer_callback(double, like)(x).tolist())
 
 def increment(context, out, x):
@@ -94,7 +94,7 @@ import jax, jax.numpy as jnp, numpy as np
 from jax.experimental.buffer_callback import buffer_callback
 def negate(context, out, x): np.asarray(out)[...] = -np.asarray(x)
 x = jnp.array([-7, 0, 3, 5, 7], jnp.int4)
-print(buffer_callback(negate, jax.ShapeDtypeStruct.like(x))(x))
+print(buffer_callback(negate, jax.ShapeDtypeStruct(x.shape, x.dtype))(x))
 """
     process = python("-c", code, platforms="act")
     assert process.stdout == "[7 0 -3 -5 -7]\n", process.stderr
