@@ -23,13 +23,11 @@ const STRIDED: &[&str] = &["c2d_strided.hex", "c2d_plus_strided.hex"];
 
 /// Sizes for tests that judge a case many times.
 const SMALL_CONVOLUTION: &[(&str, i64)] = &[("F", 2), ("R", 5), ("C", 6)];
-const SMALL_STRIDED: &[(&str, i64)] = &[("F", 2), ("R", 8), ("C", 16)];
 const SMALL_LINEAR: &[(&str, i64)] = &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 3)];
 
 fn small(case: &str) -> &'static [(&'static str, i64)] {
     match case {
         "c2d.hex" | "c2d_plus.hex" => SMALL_CONVOLUTION,
-        "c2d_strided.hex" => SMALL_STRIDED,
         "linear_256.hex" => SMALL_LINEAR,
         _ => &[],
     }
