@@ -1,14 +1,17 @@
 //! A generated backend: the rules of one description, and the way of a kernel through both phases. A backend is data
 //! made at run time; another description is another value of this type.
 
-use crate::compile::{Compiled, NoAllocation, Options, compile_best};
+use crate::compile::{CandidateLimits, Compiled, NoAllocation, Options, compile_best};
 use crate::cost::CostModel;
-use crate::phase1::{GenerateError, SelectError, Selector};
-use crate::phase2::{AllocError, SolverMissing};
-use act_isa::{Isa, TiledKernel};
+use crate::phase1::{Aversion, GenerateError, SelectError, Selector};
+use crate::phase2::{AllocError, Shortage, SolverMissing};
+use act_isa::{BufferId, Isa, TiledKernel};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Candidates that may fail before others are put first.
+const FAILURES: u32 = 8;
 
 /// A compiler backend for one description. Shared between threads; compiling does not change it.
 pub struct Backend {
@@ -63,20 +66,58 @@ impl Backend {
         let started = Instant::now();
         let mut selection = self.selector.select(kernel, options.numerics, &options.selection)?;
         let explored = started.elapsed();
-        let exploration = selection.exploration().clone();
-        let candidates = std::iter::from_fn(|| selection.next().map(|selected| selected.graph));
-        match compile_best(&self.isa, kernel, candidates, options, cost) {
-            Ok(mut compiled) => {
-                compiled.report.explore_time = explored;
-                compiled.report.exploration = Some(exploration);
-                Ok(compiled)
+        // Where the cheapest graphs cannot be allocated, others are tried: those that do without what was in the way,
+        // then those of a larger e-graph.
+        let mut left = options.candidates.failures;
+        let mut first: Option<AllocError> = None;
+        let mut avoided = Vec::new();
+        loop {
+            let candidates = std::iter::from_fn(|| selection.next_of_stage().map(|selected| selected.graph));
+            let most = CandidateLimits { failures: left.min(FAILURES), ..options.candidates };
+            let options_here = Options { candidates: most, ..options.clone() };
+            let error = match compile_best(&self.isa, kernel, candidates, &options_here, cost) {
+                Ok(mut compiled) => {
+                    compiled.report.explore_time = explored;
+                    compiled.report.exploration = Some(selection.exploration().clone());
+                    return Ok(compiled);
+                }
+                Err(NoAllocation::SolverMissing(missing)) => return Err(missing.into()),
+                Err(NoAllocation::NoCandidate) => None,
+                Err(NoAllocation::Failed { reason, tried }) => {
+                    left = left.saturating_sub(u32::try_from(tried).unwrap_or(u32::MAX));
+                    first.get_or_insert(reason.clone());
+                    Some(reason)
+                }
+            };
+            let aversion = error.as_ref().and_then(|error| self.aversion(error));
+            let new = aversion.filter(|aversion| !avoided.contains(aversion));
+            avoided.extend(new);
+            if left > 0 && (new.is_some_and(|aversion| selection.avoid(aversion)) || selection.advance()) {
+                continue;
             }
-            Err(NoAllocation::NoCandidate) => Err(CompileError::NoSelection(SelectError::LimitReached {
-                isa: self.isa.name.clone(),
-                stop: exploration.stop,
-            })),
-            Err(NoAllocation::Failed { reason, tried }) => Err(CompileError::NoAllocation { reason, tried }),
-            Err(NoAllocation::SolverMissing(missing)) => Err(missing.into()),
+            let tried = (options.candidates.failures - left) as usize;
+            return Err(match first {
+                Some(reason) => CompileError::NoAllocation { reason, tried },
+                None => CompileError::NoSelection(SelectError::LimitReached {
+                    isa: self.isa.name.clone(),
+                    stop: selection.exploration().stop,
+                }),
+            });
+        }
+    }
+
+    /// What a graph should do without so as not to fail like this.
+    fn aversion(&self, error: &AllocError) -> Option<Aversion> {
+        let buffer = |shortage: &Shortage| {
+            let (name, _) = shortage.buffers.first()?;
+            let at = self.isa.buffers.iter().position(|b| b.name == *name)?;
+            Some(Aversion::Buffer(BufferId(u16::try_from(at).ok()?)))
+        };
+        match error {
+            AllocError::NoFit { shortage, .. } => buffer(shortage),
+            AllocError::GaveUp { shortage, .. } => shortage.as_ref().and_then(buffer),
+            AllocError::NoOrder => Some(Aversion::InPlace),
+            _ => None,
         }
     }
 

@@ -106,6 +106,8 @@ pub enum EnumerationEnd {
     Failures,
     /// [`CandidateLimits::patience`].
     Patience,
+    /// None behind the last one can be cheaper than the best.
+    Proven,
 }
 
 /// Why a set of candidates has no code.
@@ -156,6 +158,9 @@ pub fn compile_best(
         let mut note = |outcome| report.candidates.push(Tried { lower_bound, instructions, outcome });
         if best.as_ref().is_some_and(|(best, _)| lower_bound >= best.cost) {
             note(Outcome::Pruned);
+            if cost.adds_stated_costs() {
+                break EnumerationEnd::Proven;
+            }
             continue;
         }
         let started = Instant::now();
@@ -184,6 +189,11 @@ pub fn compile_best(
                         report: Report::default(),
                     };
                     best = Some((compiled, seen));
+                }
+                let least = best.as_ref().is_some_and(|(best, _)| best.cost <= lower_bound);
+                if least && cost.adds_stated_costs() {
+                    report.allocate_time += elapsed;
+                    break EnumerationEnd::Proven;
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! Random kernels on every target that has a profile: what compiles computes what the reference evaluator computes, and
 //! what is refused is refused for a reason that holds.
 //!
-//! A thousand kernels for each: `cargo test --release -p act-generator --test random -- --ignored --nocapture`.
+//! A thousand kernels for each: `cargo test --release -p act-generator --test random -- --ignored --nocapture`;
+//! `ACT_RANDOM_KERNELS` sets another number.
 
 mod random_kernels;
 
@@ -11,7 +12,7 @@ use act_hlo::compare::{Difference, PERMITTED_ROUNDINGS, compare};
 use act_hlo::random::{SplitMix64, random_literal};
 use act_hlo::{Graph, Literal, Op, print_graph};
 use act_isa::{Oracle, TiledKernel, load_target, parse_assembly, print_assembly};
-use random_kernels::profiles::{PROFILES, Profile, profile};
+use random_kernels::profiles::{Profile, profile};
 use random_kernels::{dense, kernel, shrink};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -141,28 +142,51 @@ fn fifty_kernels_of_a_target_are_right_or_refused_with_a_reason() {
     }
 }
 
+/// Kernels of a nightly run.
+fn thousand() -> u64 {
+    std::env::var("ACT_RANDOM_KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(1000)
+}
+
 #[test]
 #[ignore = "nightly: minutes"]
 fn four_of_five_of_a_thousand_kernels_compile_on_gemmini() {
-    let share = campaign(profile("gemmini"), 1000, 400);
+    let share = campaign(profile("gemmini"), thousand(), 400);
     assert!(share >= 0.80, "{share}");
 }
 
 #[test]
 #[ignore = "nightly: minutes"]
 fn nineteen_of_twenty_of_a_thousand_kernels_compile_on_trainium() {
-    let share = campaign(profile("trainium"), 1000, 400);
+    let share = campaign(profile("trainium"), thousand(), 400);
     assert!(share >= 0.95, "{share}");
 }
 
-#[test]
-#[ignore = "nightly: minutes"]
-fn a_thousand_kernels_of_the_other_targets_are_right_or_refused_with_a_reason() {
-    let others = PROFILES.iter().filter(|p| !["gemmini", "trainium"].contains(&p.target));
-    others.for_each(|profile| {
-        campaign(profile, 1000, 90);
-    });
+macro_rules! right_or_refused {
+    ($($target:ident)*) => {
+        /// What is compiled is right, what is refused is refused with a reason.
+        mod a_thousand_kernels_are_right_or_refused_with_a_reason {
+            use super::{campaign, profile, thousand};
+
+            $(#[test]
+            #[ignore = "nightly: minutes"]
+            fn $target() {
+                campaign(profile(stringify!($target)), thousand(), 90);
+            })*
+
+            #[test]
+            fn every_target_has_its_run() {
+                let own = ["gemmini", "trainium"].into_iter();
+                let mut run: Vec<&str> = own.chain([$(stringify!($target)),*]).collect();
+                run.sort_unstable();
+                let mut targets: Vec<&str> = act_isa::targets().iter().map(|target| target.0).collect();
+                targets.sort_unstable();
+                assert_eq!(run, targets);
+            }
+        }
+    };
 }
+
+right_or_refused!(amx eva feather gemmini_plus h_qkv tpu_v1 x86);
 
 #[test]
 fn the_same_seed_gives_the_same_kernel() {

@@ -19,6 +19,12 @@ pub trait CostModel: Send + Sync {
     /// No program made from `graph` costs less.
     fn lower_bound(&self, isa: &Isa, graph: &PiiGraph) -> u64;
 
+    /// Whether the lower bound is the sum of the costs that the description states: candidates come in the order of that
+    /// sum, so behind one whose bound is too high there is none that is better.
+    fn adds_stated_costs(&self) -> bool {
+        false
+    }
+
     /// Cost of a whole nest.
     fn cost(&self, isa: &Isa, program: &Program) -> u64;
 

@@ -25,6 +25,10 @@ pub fn instruction_cost(isa: &Isa, op: InstrId, alpha: &[AttrVal]) -> u64 {
 }
 
 impl CostModel for SumOfCosts {
+    fn adds_stated_costs(&self) -> bool {
+        true
+    }
+
     fn lower_bound(&self, isa: &Isa, graph: &PiiGraph) -> u64 {
         graph.nodes.iter().fold(0, |sum: u64, node| match &node.op {
             PiiOp::Instr { op, alpha, .. } => sum.saturating_add(instruction_cost(isa, *op, alpha)),

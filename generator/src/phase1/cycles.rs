@@ -11,8 +11,6 @@ const SEARCHED: usize = 128;
 pub(super) struct Components {
     of: Vec<u32>,
     size: Vec<u32>,
-    /// All demands, needs before users as far as there are no circles.
-    order: Vec<u32>,
 }
 
 impl Components {
@@ -30,7 +28,7 @@ impl Components {
             })
             .collect();
         const UNSEEN: u32 = u32::MAX;
-        let mut found = Components { of: vec![UNSEEN; n], size: Vec::new(), order: Vec::with_capacity(n) };
+        let mut found = Components { of: vec![UNSEEN; n], size: Vec::new() };
         let (mut index, mut low) = (vec![UNSEEN; n], vec![0u32; n]);
         let (mut next, mut stack) = (0u32, Vec::new());
         for start in 0..n {
@@ -60,7 +58,6 @@ impl Components {
                     let mut size = 0;
                     while let Some(member) = stack.pop() {
                         found.of[member] = component;
-                        found.order.push(member as u32);
                         size += 1;
                         if member == d {
                             break;
@@ -84,18 +81,19 @@ impl Components {
         self.size[self.of[demand] as usize] > 1
     }
 
-    /// Needs before users, but for circles.
-    pub(super) fn order(&self) -> impl Iterator<Item = usize> + '_ {
-        self.order.iter().map(|&d| d as usize)
+    /// The demands of each component, in order; needs before users.
+    pub(super) fn members(&self) -> Vec<Vec<usize>> {
+        let mut members: Vec<Vec<usize>> =
+            self.size.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
+        for (d, &component) in self.of.iter().enumerate() {
+            members[component as usize].push(d);
+        }
+        members
     }
 
     /// Drops the options some need of which cannot be met without their own demand.
     pub(super) fn drop_circular(&self, open: &mut [Vec<OpenOption>]) {
-        let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.size.len()];
-        for (d, &component) in self.of.iter().enumerate() {
-            members[component as usize].push(d);
-        }
-        for members in members.iter().filter(|m| (2..=SEARCHED).contains(&m.len())) {
+        for members in self.members().iter().filter(|m| (2..=SEARCHED).contains(&m.len())) {
             for &d in members {
                 let inside = |need: usize| self.of[need] == self.of[d];
                 if !open[d].iter().any(|o| o.needs.iter().any(|&need| inside(need))) {

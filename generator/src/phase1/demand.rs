@@ -27,6 +27,17 @@ pub(crate) enum Demand {
     Run(Box<Execution>, usize),
 }
 
+impl Demand {
+    /// The buffer that the demand names.
+    pub(crate) fn buffer(&self) -> Option<BufferId> {
+        match self {
+            Demand::OnChip(_, buffer) | Demand::Made(_, buffer, _) => Some(*buffer),
+            Demand::Run(execution, _) => execution.buffer,
+            Demand::Store(..) => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Instr(Match),
@@ -329,11 +340,7 @@ impl DemandGraph {
 
     /// The buffer that a demand names.
     pub(crate) fn buffer(&self, demand: usize) -> Option<BufferId> {
-        match self.demands.get_index(demand)?.0 {
-            Demand::OnChip(_, buffer) | Demand::Made(_, buffer, _) => Some(*buffer),
-            Demand::Run(execution, _) => execution.buffer,
-            Demand::Store(..) => None,
-        }
+        self.demands.get_index(demand)?.0.buffer()
     }
 
     pub(crate) fn options(&self, demand: usize) -> &[Alternative] {

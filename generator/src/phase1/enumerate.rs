@@ -1,23 +1,23 @@
 //! Lazy best-first enumeration of complete choices: one option per demand, acyclic, every demand counted once. The
 //! search dives: a partial choice that comes off the queue is completed greedily, and what was passed by on the way is
 //! queued with its bound, so that a first complete choice costs about as much as it has demands, and every further one
-//! too. The order is by exact cost, since the bound of a partial choice ([`super::prices`]) never exceeds the cost of
-//! any completion. When the limit is reached, what was completed so far is given, cheapest first.
+//! too. No dive ends in a circle: an option is taken only if its needs can still be met without its own demand. The order
+//! is by exact cost, since the bound of a partial choice ([`super::cuts`]) never exceeds the cost of any completion. When
+//! the limit is reached, what was completed so far is given, cheapest first.
 
+use super::cuts::Cuts;
 use super::cycles::Components;
 use super::demand::DemandGraph;
-use super::prices::{Prices, SCALE};
+use super::tree::Tree;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// One option for every demand that is needed.
 pub(crate) type Choices = BTreeMap<usize, usize>;
 
-/// Rounds of prices from the choice that the prices before led to.
-const ROUNDS: usize = 8;
-/// However small the limit is: so many dives are looked at.
-const DIVES: usize = 48;
-const NONE: u32 = u32::MAX;
+/// However small the limit is: decisions for so many dives are looked at.
+const DIVES: usize = 12;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// What the search may choose from: the options that can be met, of the demands that are within reach of the roots.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub(super) struct Space {
     pub(super) open: Vec<Vec<OpenOption>>,
     pub(super) roots: Vec<usize>,
     pub(super) components: Components,
+    pub(super) tree: Tree,
 }
 
 #[derive(Debug)]
@@ -63,13 +64,18 @@ enum Entry {
 #[derive(Debug)]
 pub(crate) struct Enumeration {
     space: Space,
-    prices: Prices,
+    cuts: Cuts,
     steps: Vec<Step>,
     queue: BinaryHeap<Reverse<(Rank, Entry)>>,
     state: State,
     sequence: u64,
     expansions: usize,
     limit: usize,
+    /// Most decisions of a choice.
+    largest: usize,
+    /// Whether some choice was left out since it takes more.
+    left_larger: bool,
+    first_cost: u64,
 }
 
 /// A partial choice, kept up to date decision by decision.
@@ -81,7 +87,7 @@ struct State {
     decided: Vec<u32>,
     /// Needed and not decided; the last one is next.
     pending: Vec<u32>,
-    /// In units of 1 / [`SCALE`] cycles.
+    /// In cycles.
     bound: u64,
     cost: u64,
     twins: u32,
@@ -91,50 +97,41 @@ struct State {
 }
 
 impl Enumeration {
-    /// `roots` are indices of demands; `None` when one cannot be met. About `limit` decisions are looked at, or
-    /// [`DIVES`] times as many as there are demands if that is more.
-    pub(crate) fn new(graph: DemandGraph, roots: &[usize], limit: usize) -> Option<Enumeration> {
+    /// `roots` are indices of demands; `None` when one cannot be met. About `limit` decisions are looked at, or as many as
+    /// [`DIVES`] take if that is more. Choices of more than `largest` decisions are left out, but for the first one.
+    pub(crate) fn new(
+        graph: DemandGraph,
+        roots: &[usize],
+        limit: usize,
+        largest: usize,
+    ) -> Option<Enumeration> {
         let space = Space::new(graph, roots)?;
-        let n = space.open.len();
-        let limit = limit.max(DIVES * n);
-        let mut state = State::new(n);
-        let mut best = space.cheapest_tree()?;
-        let mut cost = space.cost(&best);
-        let mut prices = Prices::new(&space, &best);
-        // A choice leads to prices, and prices to a choice; both get better for some rounds.
-        let mut candidate = best.clone();
-        for _ in 0..ROUNDS {
-            let next = Prices::new(&space, &candidate);
-            if next.bound() > prices.bound() {
-                prices = next.clone();
-            }
-            if prices.bound().div_ceil(SCALE) >= cost {
-                break;
-            }
-            state.reset(&space, &next);
-            if !state.dive(&space, &next) {
-                break;
-            }
-            let found = state.chosen.clone();
-            if state.cost < cost {
-                (best, cost) = (found.clone(), state.cost);
-            }
-            if found == candidate {
-                break;
-            }
-            candidate = found;
+        let cuts = Cuts::new(&space);
+        let mut state = State::new(space.open.len());
+        state.reset(&space, cuts.bound());
+        if !state.dive(&space, &cuts) {
+            return None;
         }
+        // The better of two choices: the greedy one, and the shared one.
+        let (shared, shared_cost) = space.shared();
+        let first_cost = state.cost.min(shared_cost);
+        let best = if shared_cost < state.cost { shared } else { state.chosen.clone() };
+        let largest = largest.max(best.iter().filter(|&&k| k != NONE).count());
+        let limit = limit.max(DIVES * state.decided.len());
         let mut enumeration = Enumeration {
             space,
-            prices,
+            cuts,
             steps: Vec::new(),
             queue: BinaryHeap::new(),
             state,
             sequence: 0,
             expansions: 0,
             limit,
+            largest,
+            left_larger: false,
+            first_cost,
         };
-        let bound = enumeration.prices.bound();
+        let bound = enumeration.cuts.bound();
         enumeration.push(bound, 0, 0, Entry::Partial(NONE));
         enumeration.guide(&best);
         Some(enumeration)
@@ -144,9 +141,23 @@ impl Enumeration {
         &self.space.graph
     }
 
+    pub(crate) fn graph_mut(&mut self) -> &mut DemandGraph {
+        &mut self.space.graph
+    }
+
     /// Whether the search gave up before it had seen every choice.
     pub(crate) fn exhausted_limit(&self) -> bool {
         self.expansions >= self.limit
+    }
+
+    /// Whether choices were left out since they take too many decisions.
+    pub(crate) fn left_larger(&self) -> bool {
+        self.left_larger
+    }
+
+    /// Cost of the choice that was found before the search, which is close to the cheapest.
+    pub(crate) fn first_cost(&self) -> u64 {
+        self.first_cost
     }
 
     /// The next cheapest complete choice and its cost.
@@ -155,7 +166,9 @@ impl Enumeration {
             match entry {
                 Entry::Complete(step) => return Some((self.choices(step), rank.0)),
                 // Beyond the limit only what is complete is given.
-                Entry::Partial(_) if self.expansions >= self.limit => {}
+                Entry::Partial(_) if self.expansions >= self.limit => {
+                    self.queue.retain(|Reverse((_, entry))| matches!(entry, Entry::Complete(_)));
+                }
                 Entry::Partial(step) => self.complete(step),
             }
         }
@@ -164,7 +177,7 @@ impl Enumeration {
 
     fn push(&mut self, bound: u64, twins: u32, decisions: u32, entry: Entry) {
         self.sequence += 1;
-        let rank = (bound.div_ceil(SCALE), twins, Reverse(decisions), self.sequence);
+        let rank = (bound, twins, Reverse(decisions), self.sequence);
         self.queue.push(Reverse((rank, entry)));
     }
 
@@ -202,9 +215,9 @@ impl Enumeration {
     /// [`NONE`].
     fn descend(&mut self, step: u32, wish: impl Fn(usize) -> u32) {
         let path = self.path(step);
-        self.state.reset(&self.space, &self.prices);
+        self.state.reset(&self.space, self.cuts.bound());
         for s in path {
-            let bound = self.state.bound_with(&self.space, &self.prices, s.demand as usize, s.open as usize);
+            let bound = self.state.bound_with(&self.cuts, s.demand as usize, s.open as usize);
             // Decisions come in the order of the first descent.
             debug_assert_eq!(self.state.pending.last(), Some(&s.demand));
             self.state.decide(&self.space, s.demand as usize, s.open as usize, bound);
@@ -213,7 +226,11 @@ impl Enumeration {
         while let Some(&demand) = self.state.pending.last() {
             let d = demand as usize;
             self.expansions += 1;
-            let mut ranked = self.state.ranked(&self.space, &self.prices, d);
+            if self.state.decided.len() + self.state.pending.len() > self.largest {
+                self.left_larger = true;
+                return;
+            }
+            let mut ranked = self.state.ranked(&self.space, &self.cuts, d);
             let wished = wish(d);
             if let Some(k) = ranked.iter().position(|&(_, _, o)| o == wished) {
                 ranked[..=k].rotate_right(1);
@@ -233,8 +250,8 @@ impl Enumeration {
             self.state.decide(&self.space, d, taken as usize, bound);
         }
         let (cost, twins) = (self.state.cost, self.state.twins);
-        debug_assert!(self.state.bound.div_ceil(SCALE) <= cost, "a bound above the cost");
-        self.push(cost.saturating_mul(SCALE), twins, u32::MAX, Entry::Complete(at));
+        debug_assert!(self.state.bound <= cost, "a bound above the cost");
+        self.push(cost, twins, u32::MAX, Entry::Complete(at));
     }
 }
 
@@ -254,7 +271,7 @@ impl State {
     }
 
     /// Back to no decision.
-    fn reset(&mut self, space: &Space, prices: &Prices) {
+    fn reset(&mut self, space: &Space, bound: u64) {
         for &d in self.decided.iter().chain(&self.pending) {
             self.chosen[d as usize] = NONE;
             self.needed[d as usize] = false;
@@ -265,51 +282,39 @@ impl State {
             self.needed[root] = true;
             self.pending.push(root as u32);
         }
-        (self.bound, self.cost, self.twins) = (prices.bound(), 0, 0);
+        (self.bound, self.cost, self.twins) = (bound, 0, 0);
     }
 
-    /// Completes the choice greedily; `false` where it ends in a circle.
-    fn dive(&mut self, space: &Space, prices: &Prices) -> bool {
+    /// Completes the choice greedily; `false` where there is no way on.
+    fn dive(&mut self, space: &Space, cuts: &Cuts) -> bool {
         while let Some(&demand) = self.pending.last() {
             let d = demand as usize;
-            let ranked = self.ranked(space, prices, d);
+            let ranked = self.ranked(space, cuts, d);
             let Some(&(bound, _, open)) = ranked.first() else { return false };
             self.decide(space, d, open as usize, bound);
         }
         true
     }
 
-    /// The options of a demand that close no circle, by bound.
-    fn ranked(&mut self, space: &Space, prices: &Prices, d: usize) -> Vec<(u64, bool, u32)> {
+    /// The options of a demand that leave a way on, by bound, then by what they cost with what they alone need.
+    fn ranked(&mut self, space: &Space, cuts: &Cuts, d: usize) -> Vec<(u64, bool, u32)> {
         let mut ranked = Vec::with_capacity(space.open[d].len());
         for (k, option) in space.open[d].iter().enumerate() {
-            if !option.needs.iter().any(|&need| self.reaches(space, need, d)) {
-                ranked.push((self.bound_with(space, prices, d, k), option.twin, k as u32));
+            if self.leaves_a_way(space, d, k) {
+                let new = option.needs.iter().filter(|&&need| !self.needed[need]);
+                let estimate = new.fold(option.cost as f64, |sum, &need| sum + space.tree.cost[need]);
+                let bound = self.bound_with(cuts, d, k);
+                // Bits of floats that are not negative are in the order of the floats.
+                ranked.push((bound, option.twin, estimate.to_bits(), k as u32));
             }
         }
-        ranked.sort_unstable_by_key(|&(bound, twin, k)| (bound.div_ceil(SCALE), twin, k));
-        ranked
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(bound, twin, _, k)| (bound, twin, k)).collect()
     }
 
     /// The bound once demand `d` is met by its k-th open option.
-    fn bound_with(&self, space: &Space, prices: &Prices, d: usize, k: usize) -> u64 {
-        let option = &space.open[d][k];
-        // What the option costs beyond what its users pay for.
-        let mut bound = self.bound.saturating_add(option.cost.saturating_mul(SCALE));
-        let mut paid = prices.income(d);
-        for &(need, price) in prices.paid_by(d) {
-            // What is decided and not used was to be paid for by a demand that does not use it.
-            if option.needs.binary_search(&need).is_ok() || self.chosen[need] != NONE {
-                bound = bound.saturating_add(price);
-            }
-        }
-        for &(user, price) in prices.payers(d) {
-            let chosen = self.chosen[user];
-            if chosen != NONE && space.open[user][chosen as usize].needs.binary_search(&d).is_err() {
-                paid -= price;
-            }
-        }
-        bound.saturating_sub(paid)
+    fn bound_with(&self, cuts: &Cuts, d: usize, k: usize) -> u64 {
+        self.bound.saturating_add(cuts.left(d, k))
     }
 
     /// Meets `d`, the last of the pending ones, by its k-th open option.
@@ -328,33 +333,87 @@ impl State {
         }
     }
 
-    /// Whether `to` is `from` or needed by it under the decisions made so far. Circles do not leave their component.
-    fn reaches(&mut self, space: &Space, from: usize, to: usize) -> bool {
-        let component = space.components.of(to);
-        if space.components.of(from) != component || !space.components.has_circles(to) {
-            return false;
+    /// Whether the needs of the k-th option of `d` can be met without `d`, under the decisions made so far. If so,
+    /// whatever could be met before still can, and the choice can be completed. Circles do not leave their component.
+    fn leaves_a_way(&mut self, space: &Space, d: usize, k: usize) -> bool {
+        let component = space.components.of(d);
+        if !space.components.has_circles(d) {
+            return true;
         }
+        let inside = |need: &usize| space.components.of(*need) == component;
+        let needs: Vec<usize> = space.open[d][k].needs.iter().copied().filter(inside).collect();
+        needs.is_empty()
+            || self.tree_avoids(space, d, &needs, component)
+            || self.met_without(space, d, &needs, component)
+    }
+
+    /// Whether the needs can be met as the tree meets them, without `d`.
+    fn tree_avoids(&mut self, space: &Space, d: usize, needs: &[usize], component: u32) -> bool {
         self.round += 1;
-        let mut todo = vec![from];
+        let mut todo = needs.to_vec();
         while let Some(at) = todo.pop() {
-            if at == to {
-                return true;
+            let k = space.tree.chosen[at];
+            // Along other decisions than the tree's there may be circles.
+            if at == d || k == NONE || (self.chosen[at] != NONE && self.chosen[at] != k) {
+                return false;
             }
-            if std::mem::replace(&mut self.seen[at], self.round) == self.round {
+            if std::mem::replace(&mut self.seen[at], self.round) != self.round {
+                let needs = space.open[at][k as usize].needs.iter().copied();
+                todo.extend(needs.filter(|&need| space.components.of(need) == component));
+            }
+        }
+        true
+    }
+
+    /// Whether the needs can be met without `d` at all.
+    fn met_without(&mut self, space: &Space, d: usize, needs: &[usize], component: u32) -> bool {
+        self.round += 2;
+        let (seen, met) = (self.round - 1, self.round);
+        let mut region = Vec::new();
+        let mut todo = needs.to_vec();
+        while let Some(at) = todo.pop() {
+            if at == d || self.seen[at] == seen {
                 continue;
             }
-            let chosen = self.chosen[at];
-            if chosen != NONE {
-                let needs = &space.open[at][chosen as usize].needs;
-                todo.extend(needs.iter().copied().filter(|&n| space.components.of(n) == component));
+            self.seen[at] = seen;
+            region.push(at);
+            for option in self.options(space, at) {
+                todo.extend(option.needs.iter().copied().filter(|&n| space.components.of(n) == component));
             }
         }
-        false
+        loop {
+            let before = region.len();
+            // What is needed was found later, mostly.
+            for at in (0..region.len()).rev() {
+                let can = |option: &OpenOption| {
+                    let mut inside = option.needs.iter().filter(|&&n| space.components.of(n) == component);
+                    inside.all(|&need| self.seen[need] == met)
+                };
+                if self.options(space, region[at]).iter().any(can) {
+                    self.seen[region[at]] = met;
+                    region.remove(at);
+                }
+            }
+            if needs.iter().all(|&need| self.seen[need] == met) {
+                return true;
+            }
+            if region.len() == before {
+                return false;
+            }
+        }
+    }
+
+    /// The options of a demand that the decisions leave.
+    fn options<'a>(&self, space: &'a Space, demand: usize) -> &'a [OpenOption] {
+        match self.chosen[demand] {
+            NONE => &space.open[demand],
+            k => std::slice::from_ref(&space.open[demand][k as usize]),
+        }
     }
 }
 
 impl Space {
-    fn new(graph: DemandGraph, roots: &[usize]) -> Option<Space> {
+    pub(super) fn new(graph: DemandGraph, roots: &[usize]) -> Option<Space> {
         let meetable = graph.meetable();
         if roots.iter().any(|&r| !meetable.get(r).copied().unwrap_or(false)) {
             return None;
@@ -398,58 +457,12 @@ impl Space {
         let components = Components::of_demands(&open);
         components.drop_circular(&mut open);
         let components = Components::of_demands(&open);
-        Some(Space { graph, open, roots: distinct, components })
-    }
-
-    /// The choice that is cheapest when shared demands are counted every time (Knuth's generalisation of Dijkstra's
-    /// algorithm). It has no circle: an option settles after all that it needs. Costs are floats, since counting every
-    /// time may double a cost at each level.
-    fn cheapest_tree(&self) -> Option<Vec<u32>> {
-        let n = self.open.len();
-        let mut users: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n];
-        let mut missing: Vec<Vec<usize>> = Vec::with_capacity(n);
-        let mut total: Vec<Vec<f64>> = Vec::with_capacity(n);
-        let mut queue = BinaryHeap::new();
-        for (d, options) in self.open.iter().enumerate() {
-            for (k, option) in options.iter().enumerate() {
-                option.needs.iter().for_each(|&need| users[need].push((d, k)));
-                if option.needs.is_empty() {
-                    queue.push(Reverse(((option.cost as f64).to_bits(), d, k)));
-                }
-            }
-            missing.push(options.iter().map(|o| o.needs.len()).collect());
-            total.push(options.iter().map(|o| o.cost as f64).collect());
-        }
-        let mut chosen = vec![NONE; n];
-        // Bits of floats that are not negative are in the order of the floats.
-        while let Some(Reverse((bits, d, k))) = queue.pop() {
-            if chosen[d] != NONE {
-                continue;
-            }
-            chosen[d] = k as u32;
-            for &(user, option) in &users[d] {
-                total[user][option] += f64::from_bits(bits);
-                missing[user][option] -= 1;
-                if missing[user][option] == 0 && chosen[user] == NONE {
-                    queue.push(Reverse((total[user][option].to_bits(), user, option)));
-                }
-            }
-        }
-        let mut needed = vec![false; n];
-        let mut todo = self.roots.clone();
-        while let Some(d) = todo.pop() {
-            if std::mem::replace(&mut needed[d], true) {
-                continue;
-            }
-            let option = self.open[d].get(chosen[d] as usize)?;
-            todo.extend(&option.needs);
-        }
-        let kept = chosen.into_iter().zip(needed).map(|(k, needed)| if needed { k } else { NONE });
-        Some(kept.collect())
+        let tree = Tree::of(&open, &components, &vec![1; n]);
+        Some(Space { graph, open, roots: distinct, components, tree })
     }
 
     /// Of a choice that names options of exactly the demands it needs.
-    fn cost(&self, chosen: &[u32]) -> u64 {
+    pub(super) fn cost(&self, chosen: &[u32]) -> u64 {
         let options = chosen.iter().enumerate().filter(|(_, k)| **k != NONE);
         options.fold(0u64, |sum, (d, &k)| sum.saturating_add(self.open[d][k as usize].cost))
     }

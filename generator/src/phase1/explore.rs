@@ -13,6 +13,7 @@ use act_hlo::OpKind;
 use act_isa::{Place, TiledKernel};
 use egg::Id;
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Why exploration ended.
@@ -22,6 +23,19 @@ pub enum StopReason {
     Saturated,
     Iterations,
     Nodes,
+    /// Twice as many e-nodes as at the last improvement led to no cheaper graph.
+    Settled,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StopReason::Saturated => "saturated",
+            StopReason::Iterations => "iteration limit",
+            StopReason::Nodes => "node limit",
+            StopReason::Settled => "settled",
+        })
+    }
 }
 
 /// What exploration did.
@@ -150,91 +164,160 @@ struct Pace {
     resumes: usize,
 }
 
+/// Proposals that may wait, for every e-node that there may be.
+const WAITING: usize = 4;
+
 /// Binary logarithm of the longest pause, in iterations.
 const PAUSES: u32 = 8;
 
-/// Applies the rules until nothing changes or a limit is reached.
-pub(crate) fn saturate(
-    mut egraph: TensorGraph,
-    classes: Vec<Id>,
-    rules: &[&'static Rule],
-    vocabulary: &Vocabulary,
+/// Saturation that can pause and go on: extraction looks at the e-graph in between.
+pub(crate) struct Saturation<'a> {
+    pub(crate) explored: Explored,
+    rules: Vec<&'static Rule>,
+    vocabulary: &'a Vocabulary,
     policy: FloatPolicy,
     iterations: usize,
     nodes: usize,
-) -> Explored {
-    let mut fired: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let mut agenda = Agenda::default();
-    let mut waiting: VecDeque<Proposal> = VecDeque::new();
-    let mut seen: HashSet<(Id, u64)> = HashSet::new();
-    let mut paces: BTreeMap<&'static str, Pace> = BTreeMap::new();
-    let budget = BUDGET + classes.len();
-    let mut done = 0;
-    let stop = loop {
-        let due = agenda.due(&mut egraph);
-        if due.is_empty() && waiting.is_empty() {
-            break StopReason::Saturated;
+    agenda: Agenda,
+    waiting: VecDeque<Proposal>,
+    seen: HashSet<(Id, u64)>,
+    paces: BTreeMap<&'static str, Pace>,
+    /// Whether proposals were left out since too many were waiting.
+    dropped: bool,
+    ended: bool,
+}
+
+impl<'a> Saturation<'a> {
+    /// Of the e-graph that [`initial`] gives, by these rules, within limits of iterations and e-nodes.
+    pub(crate) fn new(
+        (egraph, classes): (TensorGraph, Vec<Id>),
+        rules: &[&'static Rule],
+        vocabulary: &'a Vocabulary,
+        policy: FloatPolicy,
+        iterations: usize,
+        nodes: usize,
+    ) -> Saturation<'a> {
+        let report = Exploration {
+            iterations: 0,
+            nodes: egraph.total_size(),
+            classes: egraph.number_of_classes(),
+            stop: StopReason::Settled,
+            fired: BTreeMap::new(),
+        };
+        Saturation {
+            explored: Explored { egraph, classes, report },
+            rules: rules.to_vec(),
+            vocabulary,
+            policy,
+            iterations,
+            nodes,
+            agenda: Agenda::default(),
+            waiting: VecDeque::new(),
+            seen: HashSet::new(),
+            paces: BTreeMap::new(),
+            dropped: false,
+            ended: false,
         }
-        if done == iterations {
-            break StopReason::Iterations;
+    }
+
+    /// Whether there is nothing to go on with: nothing changes any more, or a limit is reached.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Applies the rules until there are so many e-nodes, nothing changes or a limit is reached.
+    pub(crate) fn run(&mut self, pause: usize) {
+        let stop = loop {
+            if self.ended {
+                return;
+            }
+            if self.explored.egraph.total_size() >= pause {
+                break None;
+            }
+            if let Some(stop) = self.iterate() {
+                break Some(stop);
+            }
+        };
+        self.ended = stop.is_some();
+        let Explored { egraph, classes, report } = &mut self.explored;
+        classes.iter_mut().for_each(|id| *id = egraph.find(*id));
+        report.nodes = egraph.total_size();
+        report.classes = egraph.number_of_classes();
+        report.stop = stop.unwrap_or(StopReason::Settled);
+    }
+
+    pub(crate) fn policy(&self) -> FloatPolicy {
+        self.policy
+    }
+
+    /// Changes the e-graph in a way that the rules are not asked about.
+    pub(crate) fn amend(&mut self, change: impl FnOnce(&mut TensorGraph)) {
+        let Explored { egraph, classes, .. } = &mut self.explored;
+        let before = egraph.analysis.take_changed();
+        change(egraph);
+        egraph.analysis.put_changed(before);
+        classes.iter_mut().for_each(|id| *id = egraph.find(*id));
+    }
+
+    fn iterate(&mut self) -> Option<StopReason> {
+        let budget = BUDGET + self.explored.classes.len();
+        let Explored { egraph, report, .. } = &mut self.explored;
+        let due = self.agenda.due(egraph);
+        if due.is_empty() && self.waiting.is_empty() {
+            return Some(if self.dropped { StopReason::Nodes } else { StopReason::Saturated });
         }
-        done += 1;
+        if report.iterations == self.iterations {
+            return Some(StopReason::Iterations);
+        }
+        report.iterations += 1;
+        let done = report.iterations;
         {
-            let cx = Context::new(&egraph, vocabulary, policy);
+            let cx = Context::new(egraph, self.vocabulary, self.policy);
             for &site in &due {
-                propose(&cx, site, rules, |proposal| {
+                if self.waiting.len() >= WAITING.saturating_mul(self.nodes) {
+                    self.dropped = true;
+                    break;
+                }
+                propose(&cx, site, &self.rules, |proposal| {
                     // What was proposed before is there.
-                    if seen.insert((site, proposal.fingerprint())) {
-                        waiting.push_back(proposal);
+                    if self.seen.insert((site, proposal.fingerprint())) {
+                        self.waiting.push_back(proposal);
                     }
                 });
-                agenda.note(site, &cx.take_reads());
+                self.agenda.note(site, &cx.take_reads());
             }
         }
+        let paces = &mut self.paces;
         // When all that is left waits, nothing is gained by waiting.
-        if waiting.iter().all(|p| paces.get(p.rule).is_some_and(|pace| pace.resumes > done)) {
+        if self.waiting.iter().all(|p| paces.get(p.rule).is_some_and(|pace| pace.resumes > done)) {
             paces.values_mut().for_each(|pace| pace.resumes = 0);
         }
         paces.values_mut().for_each(|pace| pace.spent = 0);
         let mut full = false;
-        for proposal in std::mem::take(&mut waiting) {
+        for proposal in std::mem::take(&mut self.waiting) {
             let pace = paces.entry(proposal.rule).or_default();
-            if pace.resumes > done {
-                waiting.push_back(proposal);
+            if full || pace.resumes > done {
+                self.waiting.push_back(proposal);
                 continue;
             }
             if pace.spent == budget {
                 pace.resumes = done + 1 + (1 << pace.strikes.min(PAUSES));
                 pace.strikes += 1;
-                waiting.push_back(proposal);
+                self.waiting.push_back(proposal);
                 continue;
             }
             pace.spent += 1;
             let Proposal { rule, class, term } = proposal;
             let before = egraph.total_size();
-            let right = term.add_to(&mut egraph);
+            let right = term.add_to(egraph);
             if egraph.union(class, right) || egraph.total_size() != before {
-                *fired.entry(rule).or_insert(0) += 1;
+                *report.fired.entry(rule).or_insert(0) += 1;
             }
-            if egraph.total_size() >= nodes || egraph.analysis.clash().is_some() {
-                full = true;
-                break;
-            }
+            full = egraph.total_size() >= self.nodes || egraph.analysis.clash().is_some();
         }
         egraph.rebuild();
-        if full || egraph.total_size() >= nodes {
-            break StopReason::Nodes;
-        }
-    };
-    let classes = classes.into_iter().map(|id| egraph.find(id)).collect();
-    let report = Exploration {
-        iterations: done,
-        nodes: egraph.total_size(),
-        classes: egraph.number_of_classes(),
-        stop,
-        fired,
-    };
-    Explored { egraph, classes, report }
+        (full || egraph.total_size() >= self.nodes).then_some(StopReason::Nodes)
+    }
 }
 
 impl Proposal {

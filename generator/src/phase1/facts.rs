@@ -92,6 +92,11 @@ impl TensorAnalysis {
         std::mem::take(&mut self.changed)
     }
 
+    /// Puts back what [`TensorAnalysis::take_changed`] took, in place of what changed since.
+    pub(crate) fn put_changed(&mut self, changed: Vec<Id>) {
+        self.changed = changed;
+    }
+
     fn classify(&mut self, literal: Literal) -> Value {
         match literal.splat_value() {
             Some(scalar) => Value::Splat(self.intern(scalar)),

@@ -2,6 +2,7 @@
 //! first. Knows every accelerator through its description only.
 
 mod context;
+mod cuts;
 mod cycles;
 mod demand;
 mod diagnose;
@@ -14,7 +15,6 @@ mod matcher;
 mod matching;
 mod outputs;
 mod polynomial;
-mod prices;
 mod print;
 mod rims;
 mod round_trips;
@@ -23,6 +23,7 @@ mod shaped;
 mod symbolic;
 mod term;
 mod transfers;
+mod tree;
 mod unrolled;
 mod view;
 mod vocabulary;
@@ -34,17 +35,17 @@ pub use explore::{Exploration, StopReason};
 pub use matcher::UnmatchableError;
 pub use rules::{CatalogueEntry, Proof, Rule, RuleClass, catalogue};
 
-use crate::numerics::{FloatPolicy, Numerics};
+use crate::numerics::Numerics;
 use crate::pii::PiiGraph;
 use act_hlo::Shape;
 use act_isa::{BufferId, InstrId, Isa, Place, Selectable, TiledKernel};
-use demand::{Demand, DemandGraph, Expander};
+use demand::{Choice, Demand, DemandGraph, Expander};
 use egg::Id;
 use emit::Emitter;
 use enumerate::Enumeration;
-use explore::Explored;
+use explore::{Explored, Saturation};
 use matcher::Matcher;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use vocabulary::Vocabulary;
 
 /// Deterministic bounds of one selection.
@@ -56,11 +57,14 @@ pub struct Limits {
     pub nodes: usize,
     /// Decisions looked at while enumerating; more where the graph is large.
     pub expansions: usize,
+    /// Exploration ends when graphs are there and twice as many e-nodes as at the last improvement led to no cheaper
+    /// one; not before there are so many e-nodes, and some for every node of the kernel.
+    pub settled: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { iterations: 32, nodes: 20_000, expansions: 20_000 }
+        Limits { iterations: 32, nodes: 20_000, expansions: 8_000, settled: 1_000 }
     }
 }
 
@@ -84,7 +88,7 @@ pub enum SelectError {
     #[error("no instruction of {isa} puts result {root} where it must lie")]
     NoStore { isa: String, root: usize },
     /// The limits ended the search before a graph was found.
-    #[error("instruction selection for {isa} stopped at its limit ({stop:?}) before it found a cover")]
+    #[error("instruction selection for {isa} stopped at its limit ({stop}) before it found a cover")]
     LimitReached { isa: String, stop: StopReason },
     /// A parameter or result is to lie in a buffer whose slots have other shapes, so that no instruction can put it
     /// there.
@@ -113,6 +117,8 @@ pub struct Selector {
     matchers: Vec<Matcher>,
     unmatchable: Vec<(InstrId, UnmatchableError)>,
     vocabulary: Vocabulary,
+    /// Instructions that overwrite an operand.
+    in_place: BTreeSet<InstrId>,
 }
 
 /// One selected graph with its modelled cost.
@@ -123,12 +129,44 @@ pub struct Selected {
     pub cost: u64,
 }
 
-/// The pii graphs of a kernel, cheapest first, found on demand.
-pub struct Selection {
-    explored: Explored,
+/// The pii graphs of a kernel, cheapest first, found on demand. Exploration and extraction take turns (ACT paper, section
+/// 5.4): of the k-th stage of exploration only graphs of at most Γ(k) nodes are given; what is not found by then is sought
+/// in a larger e-graph, as long as there is one. So every graph has its turn. As an iterator it goes through all stages;
+/// within a stage the cheapest graph comes first.
+pub struct Selection<'a> {
+    selector: &'a Selector,
+    kernel: &'a TiledKernel,
+    saturation: Saturation<'a>,
     enumeration: Enumeration,
+    expansions: usize,
     roots: Vec<usize>,
+    stage: u32,
     given: HashSet<PiiGraph>,
+}
+
+/// What graphs shall do without, as far as they can: what made others of them fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aversion {
+    /// Values in this buffer.
+    Buffer(BufferId),
+    /// Instructions that overwrite an operand.
+    InPlace,
+}
+
+/// A graph that is cheaper by less than this part is no improvement for which exploration goes on.
+const WORTH: u64 = 64;
+/// What is averted costs so many parts of the cheapest graph more.
+const AVERSION: u64 = 16;
+/// e-nodes for every node of the kernel that are explored in any case.
+const PER_NODE: usize = 2;
+/// Nodes of a graph of the first stage, beside those for every node of the kernel.
+const LEAST_GRAPH: usize = 256;
+
+/// Γ(k) of the ACT paper: the largest graph of a stage, for a kernel of `n` nodes. Grows strictly and without bound.
+fn gamma(stage: u32, n: usize) -> usize {
+    n.saturating_mul(8)
+        .saturating_add(LEAST_GRAPH)
+        .saturating_mul(1usize.checked_shl(stage).unwrap_or(usize::MAX))
 }
 
 impl Selector {
@@ -171,7 +209,9 @@ impl Selector {
         // What nothing selects is no reason to rewrite toward it.
         let instrs = matchers.iter().map(|matcher| isa.instr(matcher.instr).clone()).collect();
         let vocabulary = Vocabulary::of(&Isa { instrs, ..isa.clone() });
-        Ok(Selector { isa, matchers, unmatchable, vocabulary })
+        let in_place =
+            whole.instr_ids().filter(|&id| whole.instr(id).updates_in_place(0).is_some()).collect();
+        Ok(Selector { isa, matchers, unmatchable, vocabulary, in_place })
     }
 
     /// The description as instructions are selected from it: one instruction per path of its semantics, with
@@ -212,49 +252,105 @@ impl Selector {
     ///
     /// # Errors
     /// Why there is no graph: the operator that is not covered, the limit reached, or what is wrong with the kernel.
-    pub fn select(
-        &self,
-        kernel: &TiledKernel,
+    pub fn select<'a>(
+        &'a self,
+        kernel: &'a TiledKernel,
         numerics: Numerics,
         limits: &Limits,
-    ) -> Result<Selection, SelectError> {
+    ) -> Result<Selection<'a>, SelectError> {
         self.select_with(kernel, numerics, limits, &self.rewrites(numerics))
     }
 
     /// Selects instructions for a kernel with these rewrites alone.
-    fn select_with(
-        &self,
-        kernel: &TiledKernel,
+    fn select_with<'a>(
+        &'a self,
+        kernel: &'a TiledKernel,
         numerics: Numerics,
         limits: &Limits,
         rules: &[&'static Rule],
-    ) -> Result<Selection, SelectError> {
+    ) -> Result<Selection<'a>, SelectError> {
         self.check(kernel)?;
-        let explored = self.explore(kernel, numerics.float, rules, limits);
-        if let Some(clash) = explored.egraph.analysis.clash() {
-            return Err(SelectError::Contradiction(clash.to_owned()));
+        let Limits { iterations, nodes, expansions, settled } = *limits;
+        let policy = numerics.float;
+        let start = explore::initial(kernel, policy);
+        let mut saturation = Saturation::new(start, rules, &self.vocabulary, policy, iterations, nodes);
+        let first = settled.saturating_add(kernel.graph.nodes().len().saturating_mul(PER_NODE));
+        let gamma = gamma(0, kernel.graph.nodes().len());
+        let (enumeration, roots) = self.settle(kernel, &mut saturation, first, expansions, gamma)?;
+        Ok(Selection {
+            selector: self,
+            kernel,
+            saturation,
+            enumeration,
+            expansions,
+            roots,
+            stage: 0,
+            given: HashSet::new(),
+        })
+    }
+
+    /// Explores until there is nothing to go on with, or until graphs are there and twice as many e-nodes led to no
+    /// cheaper one.
+    fn settle(
+        &self,
+        kernel: &TiledKernel,
+        saturation: &mut Saturation<'_>,
+        first: usize,
+        expansions: usize,
+        gamma: usize,
+    ) -> Result<(Enumeration, Vec<usize>), SelectError> {
+        let (mut pause, mut best) = (first, None::<u64>);
+        loop {
+            saturation.run(pause);
+            if let Some(clash) = saturation.explored.egraph.analysis.clash() {
+                return Err(SelectError::Contradiction(clash.to_owned()));
+            }
+            let (policy, results) = (saturation.policy(), results(kernel, &saturation.explored));
+            saturation.amend(|egraph| transfers::cut(egraph, &results, &self.vocabulary, policy));
+            let (mut demands, mut roots) = self.demands(kernel, &saturation.explored);
+            if uncovered(&demands, &roots).is_some() {
+                round_trips::offer(&mut saturation.explored.egraph);
+                (demands, roots) = self.demands(kernel, &saturation.explored);
+                if !saturation.ended() {
+                    round_trips::withdraw(&mut saturation.explored.egraph);
+                } else if let Some(root) = uncovered(&demands, &roots) {
+                    return Err(self.diagnosed(kernel, &saturation.explored, root, demands));
+                }
+            }
+            let enumeration = Enumeration::new(demands, &roots, expansions, gamma);
+            let found = enumeration.as_ref().map(Enumeration::first_cost);
+            match enumeration {
+                Some(enumeration)
+                    if saturation.ended() || best.is_some_and(|best| found >= Some(best - best / WORTH)) =>
+                {
+                    return Ok((enumeration, roots));
+                }
+                None if saturation.ended() => {
+                    let stop = saturation.explored.report.stop;
+                    return Err(SelectError::LimitReached { isa: self.isa.name.clone(), stop });
+                }
+                _ => best = found,
+            }
+            pause = saturation.explored.egraph.total_size().saturating_mul(2);
         }
-        let mut explored = explored;
-        let (mut demands, mut roots) = self.demands(kernel, &explored);
-        if uncovered(&demands, &roots).is_some() {
-            round_trips::offer(&mut explored.egraph);
-            (demands, roots) = self.demands(kernel, &explored);
-        }
-        if let Some(root) = uncovered(&demands, &roots) {
-            let params = params(kernel, &explored);
-            let stored = stored(kernel, &explored);
-            let diagnosis = diagnose::Diagnosis {
-                isa: &self.isa,
-                vocabulary: &self.vocabulary,
-                explored: &explored,
-                expander: &self.expander(kernel, &explored, &params, &stored),
-            };
-            return Err(diagnosis.reason(&kernel.graph, root, demands));
-        }
-        match Enumeration::new(demands, &roots, limits.expansions) {
-            Some(enumeration) => Ok(Selection { explored, enumeration, roots, given: HashSet::new() }),
-            None => Err(SelectError::LimitReached { isa: self.isa.name.clone(), stop: explored.report.stop }),
-        }
+    }
+
+    fn diagnosed(
+        &self,
+        kernel: &TiledKernel,
+        explored: &Explored,
+        root: usize,
+        demands: DemandGraph,
+    ) -> SelectError {
+        let params = params(kernel, explored);
+        let stored = stored(kernel, explored);
+        let diagnosis = diagnose::Diagnosis {
+            isa: &self.isa,
+            vocabulary: &self.vocabulary,
+            explored,
+            expander: &self.expander(kernel, explored, &params, &stored),
+        };
+        diagnosis.reason(&kernel.graph, root, demands)
     }
 
     /// Everything that the results of a kernel may need, and the demands for the results themselves.
@@ -283,23 +379,6 @@ impl Selector {
     ) -> Expander<'a> {
         let (isa, egraph) = (&self.isa, &explored.egraph);
         Expander { isa, egraph, matchers: &self.matchers, ins: &kernel.ins, params, stored }
-    }
-
-    fn explore(
-        &self,
-        kernel: &TiledKernel,
-        policy: FloatPolicy,
-        rules: &[&'static Rule],
-        limits: &Limits,
-    ) -> Explored {
-        let (egraph, classes) = explore::initial(kernel, policy);
-        let vocabulary = &self.vocabulary;
-        let mut explored =
-            explore::saturate(egraph, classes, rules, vocabulary, policy, limits.iterations, limits.nodes);
-        let results = kernel.graph.roots().iter().map(|root| explored.classes[root.0 as usize]);
-        transfers::cut(&mut explored.egraph, &results.collect::<Vec<_>>(), vocabulary, policy);
-        explored.classes.iter_mut().for_each(|id| *id = explored.egraph.find(*id));
-        explored
     }
 
     fn check(&self, kernel: &TiledKernel) -> Result<(), SelectError> {
@@ -344,6 +423,11 @@ fn params(kernel: &TiledKernel, explored: &Explored) -> Vec<Id> {
     kernel.graph.params().iter().map(|p| explored.classes[p.0 as usize]).collect()
 }
 
+/// Class of every result.
+fn results(kernel: &TiledKernel, explored: &Explored) -> Vec<Id> {
+    kernel.graph.roots().iter().map(|root| explored.classes[root.0 as usize]).collect()
+}
+
 /// Class and place of every result that lies in d0.
 fn stored(kernel: &TiledKernel, explored: &Explored) -> Vec<(Id, view::Layout)> {
     let results = kernel.outs.iter().zip(kernel.graph.roots());
@@ -360,29 +444,94 @@ fn uncovered(demands: &DemandGraph, roots: &[usize]) -> Option<usize> {
     roots.iter().position(|&r| !meetable[r])
 }
 
-impl Selection {
+impl Selection<'_> {
     /// What exploration did.
     pub fn exploration(&self) -> &Exploration {
-        &self.explored.report
+        &self.saturation.explored.report
     }
 
     /// Whether enumeration stopped at its limit, so that dearer graphs may exist unseen.
     pub fn stopped_at_limit(&self) -> bool {
         self.enumeration.exhausted_limit()
     }
-}
 
-impl Iterator for Selection {
-    type Item = Selected;
-
-    fn next(&mut self) -> Option<Selected> {
+    /// The next graph of this stage.
+    pub fn next_of_stage(&mut self) -> Option<Selected> {
         loop {
-            let (choices, cost) = self.enumeration.next_choice()?;
-            let emitter = Emitter::new(self.enumeration.graph(), &choices, &self.explored.egraph.analysis);
+            let (choices, _) = self.enumeration.next_choice()?;
+            let graph = self.enumeration.graph();
+            let cost = choices.iter().fold(0u64, |sum, (&demand, &option)| {
+                sum.saturating_add(match &graph.options(demand)[option].choice {
+                    Choice::Instr(m) => m.cost,
+                    _ => 0,
+                })
+            });
+            let emitter = Emitter::new(graph, &choices, &self.saturation.explored.egraph.analysis);
             // Different choices may spell one graph.
             let Some(graph) = emitter.emit(&self.roots) else { continue };
             if self.given.insert(graph.clone()) {
                 return Some(Selected { graph, cost });
+            }
+        }
+    }
+
+    /// Goes on to the next stage; `false` where no larger e-graph and no larger graphs are to be had.
+    pub fn advance(&mut self) -> bool {
+        if self.saturation.ended() && !self.enumeration.left_larger() {
+            return false;
+        }
+        self.stage += 1;
+        let gamma = gamma(self.stage, self.kernel.graph.nodes().len());
+        let pause = self.saturation.explored.egraph.total_size().saturating_mul(2);
+        let (selector, kernel) = (self.selector, self.kernel);
+        match selector.settle(kernel, &mut self.saturation, pause, self.expansions, gamma) {
+            Ok((enumeration, roots)) => {
+                (self.enumeration, self.roots) = (enumeration, roots);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Orders the graphs of this stage anew, those first that do without something; `false` where none uses it.
+    pub fn avoid(&mut self, aversion: Aversion) -> bool {
+        let mut graph = std::mem::take(self.enumeration.graph_mut());
+        let more = self.enumeration.first_cost() / AVERSION + 1;
+        let in_place = &self.selector.in_place;
+        let mut some = false;
+        for (demand, options) in &mut graph.demands {
+            for option in options {
+                let averse = match aversion {
+                    Aversion::Buffer(buffer) => demand.buffer() == Some(buffer),
+                    Aversion::InPlace => {
+                        matches!(&option.choice, Choice::Instr(m) if in_place.contains(&m.instr))
+                    }
+                };
+                if averse {
+                    option.cost = option.cost.saturating_add(more);
+                    some = true;
+                }
+            }
+        }
+        let gamma = gamma(self.stage, self.kernel.graph.nodes().len());
+        match Enumeration::new(graph, &self.roots, self.expansions, gamma) {
+            Some(enumeration) => {
+                self.enumeration = enumeration;
+                some
+            }
+            None => false,
+        }
+    }
+}
+
+impl Iterator for Selection<'_> {
+    type Item = Selected;
+
+    fn next(&mut self) -> Option<Selected> {
+        loop {
+            match self.next_of_stage() {
+                None if self.advance() => {}
+                found => return found,
             }
         }
     }

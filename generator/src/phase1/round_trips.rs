@@ -1,5 +1,5 @@
 //! Values that reach another buffer through d0 only: stored to scratch memory by one instruction and loaded from there by
-//! another. Offered once the direct ways do not cover a kernel; that a value is not stored and loaded back to where it
+//! another. Offered where the direct ways do not cover a kernel; that a value is not stored and loaded back to where it
 //! was follows from choices having no circles. Spills for want of room are phase 2's. Knows no accelerator.
 
 use super::facts::{Source, SourceView, TensorGraph};
@@ -56,6 +56,14 @@ pub(super) fn offer(egraph: &mut TensorGraph) {
     }
     for (id, views) in places {
         egraph[id].data.views.extend(views);
+    }
+}
+
+/// Takes back what [`offer`] gave, so that exploration can go on.
+pub(super) fn withdraw(egraph: &mut TensorGraph) {
+    let ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();
+    for id in ids {
+        egraph[id].data.views.retain(|view| !matches!(view.source, Source::Stored(_)));
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Profile {
     pub(crate) values: Values,
 }
 
-use ElemType::{BF16, F32, S8, S32};
+use ElemType::{BF16, F32, S8, S16, S32};
 
 const fn float_draws(elem: ElemType) -> [(Draw, u64); 9] {
     [
@@ -110,26 +110,28 @@ const VECTOR: &[(Draw, u64)] = &{
     ]
 };
 
+/// Sums are s32, operands of products s8; values return to s8 through saturation, as quantized programs do.
+const GEMMINI: &[(Draw, u64)] = &[
+    (Draw::Dot { from: S8, to: S32, converts: false }, 3),
+    (Draw::Dot { from: S8, to: S32, converts: true }, 3),
+    (Draw::Binary(Binary::Add, S32), 4),
+    (Draw::SubtractWidened { from: S8, to: S32 }, 1),
+    (Draw::NegateWidened { from: S8, to: S32 }, 1),
+    (Draw::WithConstant(Binary::Maximum, S8, (0, 0)), 1),
+    (Draw::WithConstant(Binary::Maximum, S8, (-8, 8)), 1),
+    (Draw::WithConstant(Binary::Minimum, S8, (-8, 8)), 1),
+    (Draw::Narrow { from: S32, to: S8, low: -128, high: 127 }, 4),
+    (Draw::Narrow { from: S32, to: S8, low: 0, high: 127 }, 1),
+    (Draw::Reverse(S8), 1),
+    (Draw::Broadcast(S8), 1),
+    (Draw::Reduce { from: S8, to: S32 }, 1),
+];
+
 pub(crate) const PROFILES: &[Profile] = &[
-    // Sums are s32, operands of products s8; values return to s8 through saturation, as quantized programs do.
     Profile {
         target: "gemmini",
         lens: &[16, 16, 16, 8, 4, 5, 13, 1],
-        draws: &[
-            (Draw::Dot { from: S8, to: S32, converts: false }, 3),
-            (Draw::Dot { from: S8, to: S32, converts: true }, 3),
-            (Draw::Binary(Binary::Add, S32), 4),
-            (Draw::SubtractWidened { from: S8, to: S32 }, 1),
-            (Draw::NegateWidened { from: S8, to: S32 }, 1),
-            (Draw::WithConstant(Binary::Maximum, S8, (0, 0)), 1),
-            (Draw::WithConstant(Binary::Maximum, S8, (-8, 8)), 1),
-            (Draw::WithConstant(Binary::Minimum, S8, (-8, 8)), 1),
-            (Draw::Narrow { from: S32, to: S8, low: -128, high: 127 }, 4),
-            (Draw::Narrow { from: S32, to: S8, low: 0, high: 127 }, 1),
-            (Draw::Reverse(S8), 1),
-            (Draw::Broadcast(S8), 1),
-            (Draw::Reduce { from: S8, to: S32 }, 1),
-        ],
+        draws: GEMMINI,
         adds: &[S32],
         values: Values::Full,
     },
@@ -146,6 +148,55 @@ pub(crate) const PROFILES: &[Profile] = &[
         draws: &[(Draw::Dot { from: BF16, to: BF16, converts: false }, 1)],
         adds: &[],
         values: Values::Unit,
+    },
+    Profile {
+        target: "gemmini_plus",
+        lens: &[16, 16, 16, 8, 4, 5, 13, 1],
+        draws: GEMMINI,
+        adds: &[S32],
+        values: Values::Full,
+    },
+    Profile {
+        target: "feather",
+        lens: &[16, 32, 48],
+        draws: &[
+            (Draw::Dot { from: S8, to: S32, converts: false }, 3),
+            (Draw::Dot { from: S8, to: S32, converts: true }, 1),
+            (Draw::Binary(Binary::Add, S32), 2),
+            (Draw::Narrow { from: S32, to: S8, low: -128, high: 127 }, 2),
+            (Draw::WithConstant(Binary::Maximum, S8, (0, 0)), 1),
+        ],
+        adds: &[S32],
+        values: Values::Full,
+    },
+    Profile {
+        target: "eva",
+        lens: &[16, 16, 8, 4],
+        draws: &[
+            (Draw::Dot { from: S16, to: S16, converts: false }, 2),
+            (Draw::Binary(Binary::Add, S16), 3),
+            (Draw::Binary(Binary::Subtract, S16), 2),
+            (Draw::Binary(Binary::Multiply, S16), 1),
+            (Draw::Binary(Binary::Maximum, S16), 1),
+            (Draw::Binary(Binary::Minimum, S16), 1),
+            (Draw::WithConstant(Binary::Minimum, S16, (-300, 300)), 1),
+            (Draw::Unary(Unary::Negate, S16), 1),
+            (Draw::Clamp(S16, -100, 200), 1),
+        ],
+        adds: &[S16],
+        values: Values::Full,
+    },
+    Profile {
+        target: "tpu_v1",
+        lens: &[256, 256, 8],
+        draws: &[
+            (Draw::Dot { from: S8, to: S32, converts: false }, 3),
+            (Draw::Binary(Binary::Add, S32), 1),
+            (Draw::Narrow { from: S32, to: S8, low: -128, high: 127 }, 2),
+            (Draw::Narrow { from: S32, to: S8, low: 0, high: 127 }, 1),
+        ],
+        adds: &[],
+        values: Values::Full,
     },
     Profile { target: "amx", lens: &[16, 4], draws: VECTOR, adds: &[F32], values: Values::Unit },
     Profile { target: "x86", lens: &[8, 4], draws: VECTOR, adds: &[F32], values: Values::Unit },

@@ -51,8 +51,14 @@ fn search_of(report: &Report) -> KernelSearch {
         EnumerationEnd::Limit => "the most candidates that are looked at",
         EnumerationEnd::Failures => "too many that cannot be allocated",
         EnumerationEnd::Patience => "none was better for too long",
+        EnumerationEnd::Proven => "none behind the last can be cheaper",
     };
-    KernelSearch { candidates: candidates.collect(), end: end.to_owned() }
+    let rewriting = report
+        .exploration
+        .as_ref()
+        .map(|e| format!("; rewriting: {} after {} rounds, {} e-nodes", e.stop, e.iterations, e.nodes));
+    let end = format!("{end}{}", rewriting.unwrap_or_default());
+    KernelSearch { candidates: candidates.collect(), end }
 }
 
 fn refusal(error: &CompileError) -> KernelRefusal {

@@ -9,6 +9,7 @@ mod miniature;
 mod proofs;
 mod rewrites;
 mod saturation;
+mod stages;
 mod whole;
 mod witnesses;
 

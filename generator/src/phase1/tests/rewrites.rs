@@ -4,7 +4,7 @@
 use super::examples::example;
 use super::kernel;
 use crate::numerics::FloatPolicy;
-use crate::phase1::explore::{initial, proposals};
+use crate::phase1::explore::{Saturation, initial, proposals};
 use crate::phase1::facts::TensorGraph;
 use crate::phase1::rules::{self, Rule, RuleClass};
 use crate::phase1::term::{Kind, Term};
@@ -328,9 +328,9 @@ fn saturation_never_contradicts_itself() {
         for (seed, (policy, vocabulary, nodes)) in (0..).zip(cases) {
             let kernel = kernel(&example(rule.name, seed));
             let on: Vec<&'static Rule> = rules::all().into_iter().filter(|r| r.policy <= policy).collect();
-            let (egraph, classes) = initial(&kernel, policy);
-            let done = crate::phase1::explore::saturate(egraph, classes, &on, vocabulary, policy, 6, nodes);
-            assert_eq!(done.egraph.analysis.clash(), None, "{}", rule.name);
+            let mut done = Saturation::new(initial(&kernel, policy), &on, vocabulary, policy, 6, nodes);
+            done.run(usize::MAX);
+            assert_eq!(done.explored.egraph.analysis.clash(), None, "{}", rule.name);
         }
     }
 }

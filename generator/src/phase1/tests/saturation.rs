@@ -4,7 +4,7 @@
 use super::examples::example;
 use super::{gemmini, kernel};
 use crate::numerics::FloatPolicy;
-use crate::phase1::explore::{StopReason, initial, proposals, saturate};
+use crate::phase1::explore::{Saturation, StopReason, initial, proposals};
 use crate::phase1::rules::{self, Rule};
 use crate::phase1::vocabulary::Vocabulary;
 use act_isa::load_target;
@@ -20,8 +20,12 @@ fn where_it_is_done_no_rule_has_anything_to_add() {
         let examples = rules::all().into_iter().map(|rule| example(rule.name, 1));
         let others = [gemmini::product(40, 33, 17), gemmini::requantized(20, 16, 16)];
         for text in examples.chain(others) {
-            let (egraph, classes) = initial(&kernel(&text), policy);
-            let mut explored = saturate(egraph, classes, &on, &vocabulary, policy, 40, 4000);
+            let start = initial(&kernel(&text), policy);
+            let mut saturation = Saturation::new(start, &on, &vocabulary, policy, 40, 4000);
+            // With a pause, which must change nothing.
+            saturation.run(200);
+            saturation.run(usize::MAX);
+            let mut explored = saturation.explored;
             if explored.report.stop != StopReason::Saturated {
                 continue;
             }
