@@ -27,7 +27,12 @@ pub enum CompileError {
     NoSelection(#[from] SelectError),
     /// Phase 2 could place none of the candidates; the reason is that of the cheapest.
     #[error("{reason} (after {tried} candidates)")]
-    NoAllocation { reason: AllocError, tried: usize },
+    NoAllocation {
+        reason: AllocError,
+        tried: usize,
+        /// Orders that the allocators gave up on, each at the end of what it may take.
+        given_up: u32,
+    },
     /// CP-SAT is needed and not installed.
     #[error(transparent)]
     SolverMissing(#[from] SolverMissing),
@@ -69,12 +74,13 @@ impl Backend {
         // Where the cheapest graphs cannot be allocated, others are tried: those that do without what was in the way,
         // then those of a larger e-graph.
         let mut left = options.candidates.failures;
+        let mut allocation = options.allocation;
         let mut first: Option<AllocError> = None;
         let mut avoided = Vec::new();
         loop {
             let candidates = std::iter::from_fn(|| selection.next_of_stage().map(|selected| selected.graph));
             let most = CandidateLimits { failures: left.min(FAILURES), ..options.candidates };
-            let options_here = Options { candidates: most, ..options.clone() };
+            let options_here = Options { candidates: most, allocation, ..options.clone() };
             let error = match compile_best(&self.isa, kernel, candidates, &options_here, cost) {
                 Ok(mut compiled) => {
                     compiled.report.explore_time = explored;
@@ -83,7 +89,8 @@ impl Backend {
                 }
                 Err(NoAllocation::SolverMissing(missing)) => return Err(missing.into()),
                 Err(NoAllocation::NoCandidate) => None,
-                Err(NoAllocation::Failed { reason, tried }) => {
+                Err(NoAllocation::Failed { reason, tried, given_up }) => {
+                    allocation.given_up = allocation.given_up.saturating_sub(given_up);
                     left = left.saturating_sub(u32::try_from(tried).unwrap_or(u32::MAX));
                     first.get_or_insert(reason.clone());
                     Some(reason)
@@ -92,12 +99,17 @@ impl Backend {
             let aversion = error.as_ref().and_then(|error| self.aversion(error));
             let new = aversion.filter(|aversion| !avoided.contains(aversion));
             avoided.extend(new);
-            if left > 0 && (new.is_some_and(|aversion| selection.avoid(aversion)) || selection.advance()) {
+            let more = left > 0 && allocation.given_up > 0;
+            if more && (new.is_some_and(|aversion| selection.avoid(aversion)) || selection.advance()) {
                 continue;
             }
             let tried = (options.candidates.failures - left) as usize;
             return Err(match first {
-                Some(reason) => CompileError::NoAllocation { reason, tried },
+                Some(reason) => CompileError::NoAllocation {
+                    reason,
+                    tried,
+                    given_up: options.allocation.given_up - allocation.given_up,
+                },
                 None => CompileError::NoSelection(SelectError::LimitReached {
                     isa: self.isa.name.clone(),
                     stop: selection.exploration().stop,

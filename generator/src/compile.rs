@@ -102,7 +102,7 @@ pub enum EnumerationEnd {
     Exhausted,
     /// [`CandidateLimits::most`].
     Limit,
-    /// [`CandidateLimits::failures`].
+    /// [`CandidateLimits::failures`], or [`AllocLimits::given_up`].
     Failures,
     /// [`CandidateLimits::patience`].
     Patience,
@@ -117,7 +117,12 @@ pub enum NoAllocation {
     NoCandidate,
     /// The reason is that of the first, which was the cheapest.
     #[error("none of {tried} candidates can be allocated; the first one: {reason}")]
-    Failed { reason: AllocError, tried: usize },
+    Failed {
+        reason: AllocError,
+        tried: usize,
+        /// Orders that the allocators gave up on.
+        given_up: u32,
+    },
     #[error(transparent)]
     SolverMissing(SolverMissing),
 }
@@ -137,12 +142,13 @@ pub fn compile_best(
     let limits = options.candidates;
     let mut report = Report::default();
     let mut best: Option<(Compiled, u32)> = None;
-    let mut seen = 0u32;
+    let (mut seen, mut given_up) = (0u32, 0u32);
     report.end = loop {
         if seen >= limits.most {
             break EnumerationEnd::Limit;
         }
-        if best.is_none() && report.candidates.len() >= limits.failures as usize {
+        let failed = best.is_none() && report.candidates.len() >= limits.failures as usize;
+        if failed || given_up >= alloc_options.limits.given_up {
             break EnumerationEnd::Failures;
         }
         if best.as_ref().is_some_and(|(_, at)| seen >= at.saturating_mul(2).saturating_add(limits.patience)) {
@@ -164,7 +170,7 @@ pub fn compile_best(
             continue;
         }
         let started = Instant::now();
-        let allocations = phase2::allocations(isa, kernel, &pii, &alloc_options);
+        let allocations = phase2::allocations(isa, kernel, &pii, &alloc_options, &mut given_up);
         let elapsed = started.elapsed();
         match allocations {
             Err(AllocError::SolverMissing(missing)) if options.alloc == AllocatorChoice::CpSat => {
@@ -217,7 +223,7 @@ pub fn compile_best(
             });
             Err(match (missing, reasons.into_iter().next()) {
                 (Some(missing), _) => NoAllocation::SolverMissing(missing),
-                (None, Some(reason)) => NoAllocation::Failed { reason, tried },
+                (None, Some(reason)) => NoAllocation::Failed { reason, tried, given_up },
                 (None, None) => NoAllocation::NoCandidate,
             })
         }

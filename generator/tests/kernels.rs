@@ -139,7 +139,7 @@ fn what_the_instructions_cannot_do_is_refused_with_its_reason() {
     let mut small = isa.clone();
     small.buffers[0].access = vec![64];
     let error = compile(&small, ATTENTION, &Options::default()).unwrap_err();
-    let CompileError::NoAllocation { reason: AllocError::NoFit { shortage, .. }, tried } = &error else {
+    let CompileError::NoAllocation { reason: AllocError::NoFit { shortage, .. }, tried, .. } = &error else {
         panic!("{error}")
     };
     assert_eq!((shortage.buffers.as_slice(), *tried > 0), ([("d1".to_owned(), vec![64])].as_slice(), true));

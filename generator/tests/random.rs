@@ -7,13 +7,15 @@
 mod random_kernels;
 
 use act_generator::phase1::{SelectError, StopReason};
+use act_generator::phase2::{AllocError, Shortage};
 use act_generator::{Backend, CompileError, Compiled, Options, SumOfCosts};
 use act_hlo::compare::{Difference, PERMITTED_ROUNDINGS, compare};
 use act_hlo::random::{SplitMix64, random_literal};
 use act_hlo::{Graph, Literal, Op, print_graph};
-use act_isa::{Oracle, TiledKernel, load_target, parse_assembly, print_assembly};
+use act_isa::{Isa, Oracle, TiledKernel, load_target, parse_assembly, print_assembly};
 use random_kernels::profiles::{Profile, profile};
 use random_kernels::{dense, kernel, shrink};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -75,37 +77,64 @@ fn fault(backend: &Backend, kernel: &TiledKernel, profile: &Profile) -> Option<S
     }
 }
 
-/// Whether the reason of a refusal holds: the operator that it names is one that the kernel has and that no instruction
-/// contains, or a limit that was set ended the search. What no instruction fits is told by its kind.
-fn checked(kernel: &TiledKernel, error: &CompileError) -> String {
-    let names = |op: &str| {
-        let of = |op: &str| op.split(' ').next().unwrap_or_default().to_owned();
-        kernel.graph.nodes().iter().any(|n| n.op.name() == of(op))
+/// Whether a refusal is as it should be, and why it is one. The reason must hold: the operator that it names is one that
+/// the kernel has, or a limit that was set ended the search. A refusal is right where no instruction contains the
+/// operator; all else is a gap, of selection or of allocation.
+fn checked(isa: &Isa, kernel: &TiledKernel, error: &CompileError) -> (Refusal, String) {
+    let operator = |op: &str| op.split(' ').next().unwrap_or_default().to_owned();
+    let names = |op: &str| kernel.graph.nodes().iter().any(|n| n.op.name() == operator(op));
+    let contains = |op: &str| {
+        let mut stmts = isa.instrs.iter().flat_map(|instr| &instr.computation.stmts);
+        stmts.any(|stmt| stmt.op.name() == operator(op))
+    };
+    let buffers = |shortage: Option<&Shortage>| {
+        let names = shortage.into_iter().flat_map(|s| &s.buffers).map(|(name, _)| name.as_str());
+        names.collect::<Vec<_>>().join(", ")
     };
     match error {
         CompileError::NoSelection(SelectError::NoInstruction { op, .. }) => {
             assert!(names(op), "{op} is not in the kernel");
-            format!("no instruction has {op}")
+            let refusal = if contains(op) { Refusal::Gap } else { Refusal::Right };
+            (refusal, format!("no instruction has {op}"))
         }
         CompileError::NoSelection(SelectError::NoCover { op, .. }) => {
             assert!(names(op), "{op} is not in the kernel");
-            format!("no instruction fits {op}")
+            (Refusal::Gap, format!("no instruction fits {op}"))
         }
         CompileError::NoSelection(SelectError::LimitReached { stop, .. }) => {
             assert!(!matches!(stop, StopReason::Saturated), "{error}");
-            format!("limit of selection: {stop:?}")
+            (Refusal::Gap, format!("limit of selection: {stop}"))
         }
-        CompileError::NoSelection(SelectError::NoStore { .. }) => "no store".to_owned(),
-        CompileError::NoAllocation { reason, .. } => format!("allocation: {reason}"),
+        CompileError::NoSelection(SelectError::NoStore { .. }) => (Refusal::Gap, "no store".to_owned()),
+        CompileError::NoAllocation { reason, .. } => {
+            let reason = match reason {
+                AllocError::NoFit { shortage, .. } => {
+                    format!("proven: no room in {}", buffers(Some(shortage)))
+                }
+                AllocError::GaveUp { shortage, .. } => {
+                    format!("no room found in {}", buffers(shortage.as_ref()))
+                }
+                other => other.to_string(),
+            };
+            (Refusal::Gap, format!("allocation: {reason}"))
+        }
         other => panic!("no kernel may end so: {other}"),
     }
+}
+
+/// What a refusal says of the compiler.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Refusal {
+    /// No compiler could do better.
+    Right,
+    Gap,
 }
 
 /// Compiles and checks `count` kernels of seven to `largest` nodes; gives the share that compiled.
 #[expect(clippy::print_stdout, reason = "the report of the command above")]
 fn campaign(profile: &Profile, count: u64, largest: u64) -> f64 {
     let backend = backend(profile);
-    let (mut compiled, mut refusals) = (0u64, BTreeMap::<String, u64>::new());
+    let (mut compiled, mut refusals) = (0u64, BTreeMap::<(Refusal, String), u64>::new());
     for seed in 0..count {
         let mut rng = SplitMix64::new(seed ^ 0x5eed);
         let kernel = kernel(profile, seed, 7 + rng.below(largest - 6) as usize);
@@ -123,13 +152,16 @@ fn campaign(profile: &Profile, count: u64, largest: u64) -> f64 {
                     panic!("{} seed {seed}: {why}\n{}", profile.target, print_graph(&small.graph));
                 }
             }
-            Err(error) => *refusals.entry(checked(&kernel, &error)).or_default() += 1,
+            Err(error) => *refusals.entry(checked(backend.isa(), &kernel, &error)).or_default() += 1,
         }
     }
     let share = compiled as f64 / count as f64;
     println!("{}: {compiled} of {count} kernels compiled ({:.1} %)", profile.target, 100.0 * share);
-    for (reason, times) in refusals {
-        println!("  {times:4} {reason}");
+    let mut refusals: Vec<_> = refusals.into_iter().collect();
+    refusals.sort_by_key(|((refusal, _), times)| (*refusal, Reverse(*times)));
+    for ((refusal, reason), times) in refusals {
+        let refusal = if refusal == Refusal::Right { "right" } else { "gap" };
+        println!("  {times:4} {refusal:5} {reason}");
     }
     share
 }

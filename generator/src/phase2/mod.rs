@@ -84,6 +84,9 @@ pub struct AllocLimits {
     pub cpsat_time_milli: u32,
     /// Orders that the allocators may give up on before the graph is.
     pub undecided: u32,
+    /// Orders that they may give up on before the kernel is, over all of its graphs, with spills or without: each takes
+    /// as long as an allocator may.
+    pub given_up: u32,
     /// Values that may be moved out of a full buffer.
     pub spills: u32,
     /// Graphs with spills that are tried.
@@ -100,6 +103,7 @@ impl Default for AllocLimits {
             search_steps: 1_000_000,
             cpsat_time_milli: 2_000,
             undecided: 2,
+            given_up: 12,
             spills: 8,
             spilled_graphs: 24,
             spill_choices: 4,
@@ -171,12 +175,12 @@ pub fn allocate(
     graph: &PiiGraph,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    let all = allocations(isa, kernel, graph, options)?;
+    let all = allocations(isa, kernel, graph, options, &mut 0)?;
     all.into_iter().next().ok_or(AllocError::NoOrder)
 }
 
 /// The same with all that a cost model may choose from: one for each of a few ways to spill, where spills are needed.
-/// There is at least one.
+/// There is at least one. `given_up` counts the orders that the allocators gave up on, from what it is.
 ///
 /// # Errors
 /// See [`AllocError`].
@@ -185,12 +189,16 @@ pub fn allocations(
     kernel: &TiledKernel,
     graph: &PiiGraph,
     options: &AllocOptions,
+    given_up: &mut u32,
 ) -> Result<Vec<Allocation>, AllocError> {
     let graph = validate::with_all_inputs(isa, kernel, graph)?;
     let pairs = SpillPairs::new(isa);
     let (first_error, relieved, culprit) = match attempt(isa, kernel, graph.clone(), options, &pairs, true)? {
         Attempt::Allocated(allocation) => return Ok(vec![*allocation]),
-        Attempt::Failed { error, relieved, culprit } => (error, relieved, culprit),
+        Attempt::Failed { error, relieved, culprit, undecided } => {
+            *given_up = given_up.saturating_add(undecided);
+            (error, relieved, culprit)
+        }
     };
     // Breadth first: few spills are preferred to many, and ways with equally many compete.
     let mut left = options.limits.spilled_graphs as usize;
@@ -200,7 +208,8 @@ pub fn allocations(
     let mut most_spills = options.limits.spills;
     let mut found = Vec::new();
     while let Some((spills, relief)) = queue.pop_front() {
-        if left == 0 || spills > most_spills || found.len() >= options.limits.spill_choices as usize {
+        let enough = found.len() >= options.limits.spill_choices as usize;
+        if left == 0 || spills > most_spills || enough || *given_up >= options.limits.given_up {
             break;
         }
         left -= 1;
@@ -209,7 +218,8 @@ pub fn allocations(
                 most_spills = spills;
                 found.push(*allocation);
             }
-            Ok(Attempt::Failed { relieved, .. }) => {
+            Ok(Attempt::Failed { relieved, undecided, .. }) => {
+                *given_up = given_up.saturating_add(undecided);
                 let room = left.saturating_sub(queue.len());
                 queue.extend(relieved.into_iter().take(room).map(|r| (spills + 1, r)));
             }
@@ -218,7 +228,7 @@ pub fn allocations(
         }
     }
     if found.is_empty() && options.limits.spills > 0 {
-        found.extend(evict(isa, kernel, &graph, options, &pairs, culprit)?);
+        found.extend(evict(isa, kernel, &graph, options, &pairs, culprit, given_up)?);
     }
     if found.is_empty() { Err(first_error) } else { Ok(found) }
 }
@@ -232,6 +242,7 @@ fn evict(
     options: &AllocOptions,
     pairs: &SpillPairs<'_>,
     mut culprit: Option<usize>,
+    given_up: &mut u32,
 ) -> Result<Option<Allocation>, AllocError> {
     let attempt = |values: &BTreeSet<PiiId>| {
         attempt(isa, kernel, evicted::evicted(isa, pairs, graph, values), options, pairs, false)
@@ -245,7 +256,10 @@ fn evict(
         }
         match attempt(&values) {
             Ok(Attempt::Allocated(allocation)) => break (values, allocation),
-            Ok(Attempt::Failed { culprit: next, .. }) => culprit = next,
+            Ok(Attempt::Failed { culprit: next, undecided, .. }) => {
+                *given_up = given_up.saturating_add(undecided);
+                culprit = next;
+            }
             Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
             Err(_) => return Ok(None),
         }
@@ -257,8 +271,13 @@ fn evict(
     for value in soonest.into_iter().take(options.limits.spilled_graphs as usize) {
         let mut fewer = values.clone();
         fewer.remove(&value);
-        if let Ok(Attempt::Allocated(allocation)) = attempt(&fewer) {
-            (values, best) = (fewer, allocation);
+        match attempt(&fewer) {
+            Ok(Attempt::Allocated(allocation)) => (values, best) = (fewer, allocation),
+            Ok(Attempt::Failed { undecided, .. }) => *given_up = given_up.saturating_add(undecided),
+            Err(_) => {}
+        }
+        if *given_up >= options.limits.given_up {
+            break;
         }
     }
     Ok(Some(*best))
@@ -272,6 +291,8 @@ enum Attempt {
         error: AllocError,
         relieved: Vec<Relief>,
         culprit: Option<usize>,
+        /// Orders that the allocators gave up on.
+        undecided: u32,
     },
 }
 
@@ -337,7 +358,7 @@ fn attempt(
     } else {
         AllocError::GaveUp { shortage, orders: tried }
     };
-    Ok(Attempt::Failed { error, relieved, culprit })
+    Ok(Attempt::Failed { error, relieved, culprit, undecided })
 }
 
 fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), AllocError> {

@@ -103,6 +103,9 @@ impl KernelCompiler for BackendKernels {
 /// much for phase 1 at some tiles is so at the others as a rule, and it is what takes the longest to refuse.
 const UNDECIDED: u32 = 6;
 
+/// Orders of one region's kernels that the allocators may give up on before the search for its code does.
+const GIVEN_UP: u32 = 48;
+
 /// The search for one region's code: bounded by what it finds, the same in every run, and perhaps in time. Every attempt
 /// is bounded by itself, so the search ends soon after its limit.
 pub(super) struct BoundedSearch<'a> {
@@ -111,6 +114,8 @@ pub(super) struct BoundedSearch<'a> {
     known: RefCell<HashMap<TiledKernel, Result<KernelCode, KernelRefusal>>>,
     /// How many were given up at a limit of selection.
     undecided: Cell<u32>,
+    /// Orders that the allocators gave up on.
+    given_up: Cell<u32>,
     /// What `ACT_COMPILE_TIMEOUT` says, and when that is over.
     limit: Option<(Duration, Instant)>,
     passing: Cell<bool>,
@@ -119,8 +124,8 @@ pub(super) struct BoundedSearch<'a> {
 impl BoundedSearch<'_> {
     pub(super) fn new(kernels: &BackendKernels, limit: Option<Duration>) -> BoundedSearch<'_> {
         let limit = limit.and_then(|limit| Some((limit, Instant::now().checked_add(limit)?)));
-        let (known, undecided) = (RefCell::default(), Cell::new(0));
-        BoundedSearch { kernels, known, undecided, limit, passing: Cell::new(false) }
+        let (known, undecided, given_up) = (RefCell::default(), Cell::new(0), Cell::new(0));
+        BoundedSearch { kernels, known, undecided, given_up, limit, passing: Cell::new(false) }
     }
 
     /// Whether an attempt failed for a reason that another process need not have: the time was over, or there is no
@@ -163,6 +168,10 @@ impl KernelCompiler for BoundedSearch<'_> {
             if matches!(error, CompileError::NoSelection(SelectError::LimitReached { .. })) {
                 self.undecided.set(self.undecided.get() + 1);
                 refusal.hopeless |= self.undecided.get() >= UNDECIDED;
+            }
+            if let CompileError::NoAllocation { given_up, .. } = error {
+                self.given_up.set(self.given_up.get().saturating_add(given_up));
+                refusal.hopeless |= self.given_up.get() >= GIVEN_UP;
             }
             refusal
         });

@@ -4,6 +4,7 @@ use super::attention::{attention, product_of_products};
 use super::description::{Builder, h_qkv, in_hbm};
 use crate::compile::{CandidateLimits, EnumerationEnd, NoAllocation, Options, Outcome, Report, compile_best};
 use crate::cost::{CostModel, SumOfCosts};
+use crate::phase2::AllocLimits;
 use crate::pii::PiiGraph;
 use act_isa::{Isa, Program};
 
@@ -106,4 +107,17 @@ fn enumeration_ends() {
 
     let error = compile_best(&isa, &in_hbm(4), std::iter::empty(), &options, &SumOfCosts).unwrap_err();
     assert_eq!(error, NoAllocation::NoCandidate);
+}
+
+/// Allocators that decide nothing end the search for a kernel's code, however many graphs there are.
+#[test]
+fn a_kernel_is_given_up_after_so_many_orders() {
+    let isa = h_qkv();
+    let endless = || std::iter::repeat_with(|| with_detours(&isa, 1));
+    let allocation =
+        AllocLimits { search_steps: 0, cpsat_time_milli: 0, given_up: 3, ..AllocLimits::default() };
+    let options = Options { allocation, ..Options::default() };
+    let error = compile_best(&isa, &in_hbm(3), endless(), &options, &SumOfCosts).unwrap_err();
+    let NoAllocation::Failed { tried, given_up, .. } = error else { panic!("{error}") };
+    assert!((3..=4).contains(&given_up) && tried <= 3, "{given_up} of {tried}");
 }

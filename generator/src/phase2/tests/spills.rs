@@ -196,7 +196,7 @@ fn many_values_are_spilled_where_few_registers_are() {
             let isa = few_registers(registers);
             let graph = all_pairs(&isa, n);
             let kernel = in_hbm(n);
-            let all = allocations(&isa, &kernel, &graph, &AllocOptions::default())
+            let all = allocations(&isa, &kernel, &graph, &AllocOptions::default(), &mut 0)
                 .unwrap_or_else(|e| panic!("{n} values, {registers} registers: {e}"));
             for allocation in &all {
                 replay(&isa, &kernel, &allocation.graph, allocation);
@@ -227,7 +227,7 @@ fn no_more_is_spilled_than_needed() {
 #[test]
 fn several_ways_to_spill_are_offered() {
     let isa = few_registers(3);
-    let all = allocations(&isa, &in_hbm(3), &all_pairs(&isa, 3), &AllocOptions::default()).unwrap();
+    let all = allocations(&isa, &in_hbm(3), &all_pairs(&isa, 3), &AllocOptions::default(), &mut 0).unwrap();
     assert!(all.len() > 1, "{}", all.len());
     let distinct: std::collections::BTreeSet<String> =
         all.iter().map(|allocation| format!("{:?}", allocation.graph)).collect();
