@@ -8,9 +8,12 @@ pub mod constant;
 pub mod control;
 pub mod device;
 mod device_text;
+mod domain;
 pub mod encoding;
 pub mod expr;
+mod feasible;
 pub mod model;
+mod narrowing;
 pub mod oracle;
 pub mod program;
 mod registers;
@@ -29,6 +32,7 @@ pub use device::{Device, LoopConstruct};
 pub use device_text::{DeviceTextError, has_encodings, print_device};
 pub use encoding::{AsmOperand, EncodeError, Encoded, Encoding, Operands};
 pub use expr::{Cond, Env, EvalExprError, Expr};
+pub use feasible::{Feasibility, Feasible};
 pub use model::{
     AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Hbm, HbmWindow, Instr, InstrId, Isa,
     Slice, Stmt, SymConst, SymOp,

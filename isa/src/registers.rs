@@ -96,7 +96,7 @@ impl Instr {
 
 impl crate::model::Stmt {
     /// Calls `visit` for every size, operator attribute and constant that is an expression.
-    pub(crate) fn for_each_expr(&self, visit: &mut dyn FnMut(&Expr)) {
+    pub fn for_each_expr(&self, visit: &mut dyn FnMut(&Expr)) {
         self.dims.iter().for_each(&mut *visit);
         match &self.op {
             OpKind::Constant(SymConst::Int(e)) => visit(e),

@@ -202,7 +202,7 @@ impl Expander<'_> {
                     else {
                         continue;
                     };
-                    let reached = (0..access).all(|d| positions[d] == 0 || self.moves(buffer, d));
+                    let reached = (0..access).all(|d| self.begins(buffer, d, positions[d]));
                     if of != class && reached {
                         let choice =
                             Choice::SliceH { start: positions[..access].to_vec(), lens: lens.clone() };
@@ -212,7 +212,7 @@ impl Expander<'_> {
                 OpKind::Concatenate { dim }
                     if *dim < access
                         && node.operands.iter().all(|&o| fits(o))
-                        && self.moves(buffer, *dim) =>
+                        && self.adjacent(node, *dim, buffer) =>
                 {
                     let needs = self.side_by_side(node, *dim, access, buffer);
                     found.push((Choice::ConcatH { dim: *dim, lens: lens.clone() }, needs, 0));
@@ -221,6 +221,22 @@ impl Expander<'_> {
             }
         }
         found
+    }
+
+    /// Whether a slot may begin so far behind the beginning of another one.
+    fn begins(&self, buffer: BufferId, d: usize, behind: u64) -> bool {
+        let align = self.isa.buffer(buffer).align.get(d).copied().unwrap_or(1).max(1);
+        behind == 0 || behind.is_multiple_of(align) && self.moves(buffer, d)
+    }
+
+    /// Whether the operands of a concatenation may lie side by side.
+    fn adjacent(&self, node: &TensorNode, dim: usize, buffer: BufferId) -> bool {
+        let mut behind = 0;
+        node.operands.iter().all(|&operand| {
+            let begins = self.begins(buffer, dim, behind);
+            behind += self.egraph[operand].data.shape.dims[dim];
+            begins
+        })
     }
 
     /// Whether slots of the buffer may begin anywhere in an access dimension: where all instructions have them begin at

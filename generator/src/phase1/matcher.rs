@@ -2,11 +2,12 @@
 //! size, element type, constant and repeated operand takes part. How a rule is matched against an e-graph stands in
 //! [`super::matching`], how it reads as text in [`super::print`].
 
+use super::closed;
 use super::language::is_commutative;
 use super::polynomial::Polynomial;
 use super::symbolic::SymbolicView;
 use act_hlo::{Binary, ElemType, OpKind};
-use act_isa::{BufferId, Instr, InstrId, Isa, NotSelectable, Slice, SymConst, SymOp};
+use act_isa::{BufferId, Feasibility, Instr, InstrId, Isa, NotSelectable, Slice, SymConst, SymOp};
 
 /// The generated rule of one instruction.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Matcher {
     /// One pattern per statement of the semantics.
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) targets: Vec<Target>,
+    /// With which attributes it can be executed.
+    pub(crate) feasibility: Feasibility,
     /// Holds only where float sums may be taken in another order.
     pub(crate) loose: bool,
 }
@@ -40,6 +43,8 @@ pub(crate) enum Form {
     InHbm { input: usize, view: SymbolicView },
     /// A constant, every element of which has this value.
     Splat(SymConst),
+    /// A constant tensor: what the statement is for the attributes.
+    Closed,
     /// The same value as another statement.
     Same { operand: usize },
     /// The same value as another statement, if the f32 attribute is 1.
@@ -112,6 +117,10 @@ impl Matcher {
             let mut forms: Vec<Form> =
                 rim.iter().map(|(input, view)| Form::InHbm { input: *input, view: view.clone() }).collect();
             forms.extend(forms_of(isa, instr, stmt, &patterns)?);
+            let splat = matches!(forms.as_slice(), [Form::Splat(_)]);
+            if !splat && closed::is(&instr.computation, patterns.len()) {
+                forms.insert(0, Form::Closed);
+            }
             rims.push(rim);
             patterns.push(Pattern {
                 elem: stmt.elem,
@@ -145,7 +154,8 @@ impl Matcher {
                 }
             }
         }
-        Ok(Matcher { instr: id, origin, patterns, targets, loose: false })
+        let feasibility = Feasibility::of(isa, instr);
+        Ok(Matcher { instr: id, origin, patterns, targets, feasibility, loose: false })
     }
 }
 
@@ -178,7 +188,7 @@ impl Matcher {
             && pattern.forms.iter().any(|form| match form {
                 Form::OnChip { .. } => true,
                 Form::InHbm { .. } => look.in_memory,
-                Form::Splat(_) => look.constant,
+                Form::Splat(_) | Form::Closed => look.constant,
                 Form::Same { operand } | Form::TimesOne { operand, .. } => self.may_be(*operand, look),
                 Form::Node { op, .. } => look.operators.binary_search(&op.name()).is_ok(),
             })
@@ -220,6 +230,8 @@ fn forms_of(
             Some(Slice::Hbm(_)) => Vec::new(),
             _ => return Err(UnmatchableError::Dangling("a parameter")),
         },
+        // The elements of a list may differ.
+        (OpKind::Constant(SymConst::Literal(list)), _) if list.splat_value().is_none() => Vec::new(),
         (OpKind::Constant(c), _) => vec![Form::Splat(c.clone())],
         (OpKind::Broadcast { .. } | OpKind::Reshape | OpKind::Copy, [operand])
             if splat_of(&before[*operand]).is_some() =>

@@ -1,13 +1,14 @@
 //! Matching a generated rule against an e-graph: which instructions with which computational attributes compute a class,
 //! and from what. Knows the rules as data only.
 
+use super::closed;
 use super::facts::{Source, TensorGraph, Value};
-use super::language::{ConstId, HeadOp};
+use super::language::{ConstId, TensorNode};
 use super::matcher::{Form, Matcher, Target};
 use super::polynomial::{Polynomial, Solution};
 use super::symbolic::SymbolicView;
 use super::view::Layout;
-use act_hlo::{ElemType, Literal, OpKind, Shape};
+use act_hlo::{DotDims, ElemType, Literal, OpKind, Shape};
 use act_isa::constant::int_scalar;
 use act_isa::{Affine, AttrVal, Buffer, BufferId, Env, InstrId, Isa, Slice, Space, SymConst, SymOp, View};
 use egg::Id;
@@ -94,6 +95,8 @@ pub(super) enum Bound {
 pub(super) struct State<'a> {
     pub(super) solution: Solution<'a>,
     bound: Vec<Option<Id>>,
+    /// Statements that are constants, with the classes that must have their values.
+    closed: Vec<(usize, Id)>,
     pub(super) inputs: Vec<Option<Bound>>,
 }
 
@@ -145,6 +148,7 @@ impl<'a> Matching<'a> {
         State {
             solution: Solution::new(instr),
             bound: vec![None; matcher.patterns.len()],
+            closed: Vec::new(),
             inputs: vec![None; instr.inputs.len()],
         }
     }
@@ -221,7 +225,7 @@ impl<'a> Matching<'a> {
         state.bound[root] = Some(class);
         for form in &pattern.forms {
             if matches!(form, Form::OnChip { .. } | Form::InHbm { .. }) {
-                self.form(matcher, form, class, &[], &state, out);
+                self.form(matcher, (root, form), class, &[], &state, out);
             }
         }
     }
@@ -261,7 +265,7 @@ impl<'a> Matching<'a> {
         }
         state.bound[stmt] = Some(class);
         for form in &pattern.forms {
-            self.form(matcher, form, class, &goals, &state, out);
+            self.form(matcher, (stmt, form), class, &goals, &state, out);
         }
     }
 
@@ -270,7 +274,7 @@ impl<'a> Matching<'a> {
     fn form(
         &self,
         matcher: &Matcher,
-        form: &Form,
+        (stmt, form): (usize, &Form),
         class: Id,
         goals: &[(usize, Id)],
         state: &State<'a>,
@@ -341,6 +345,14 @@ impl<'a> Matching<'a> {
                     self.solve(matcher, goals.to_vec(), next, out);
                 }
             }
+            Form::Closed => {
+                // Compared when the attributes are known.
+                if facts.value.is_some() {
+                    let mut next = state.clone();
+                    next.closed.push((stmt, class));
+                    self.solve(matcher, goals.to_vec(), next, out);
+                }
+            }
             Form::Same { operand } => {
                 let mut goals = goals.to_vec();
                 goals.push((*operand, class));
@@ -360,7 +372,8 @@ impl<'a> Matching<'a> {
                         continue;
                     }
                     let mut next = state.clone();
-                    if !attributes_agree(op, node.op(), &mut next.solution) {
+                    let ordered_sums = !self.egraph.analysis.loose_floats() && facts.shape.elem.is_float();
+                    if !attributes_agree(op, node, ordered_sums, &mut next.solution) {
                         continue;
                     }
                     let mut ordered = goals.to_vec();
@@ -385,7 +398,7 @@ impl<'a> Matching<'a> {
         place: Option<&View>,
     ) -> Option<Match> {
         let instr = self.isa.instr(matcher.instr);
-        let alpha = state.solution.finish()?;
+        let alpha = self.attributes(matcher, &state)?;
         let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
         let env = Env { alpha: &ints, ..Env::default() };
         let mut inputs = Vec::with_capacity(state.inputs.len());
@@ -430,6 +443,38 @@ impl<'a> Matching<'a> {
         let wanted = (instr.outputs.len() > 1).then_some(Wanted { output, first });
         let cost = u64::try_from(instr.cost.eval(env).ok()?).ok()?;
         Some(Match { instr: matcher.origin, alpha, inputs, lens, store, cost, wanted })
+    }
+
+    /// All attributes, for which the constants of the semantics are those of the kernel.
+    fn attributes(&self, matcher: &Matcher, state: &State<'a>) -> Option<Vec<AttrVal>> {
+        let instr = self.isa.instr(matcher.instr);
+        let mut solution = state.solution.clone();
+        let mut wanted = Vec::with_capacity(state.closed.len());
+        for &(stmt, class) in &state.closed {
+            let facts = &self.egraph[class].data;
+            let literal = self.egraph.analysis.materialise(facts.value?, &facts.shape)?;
+            let open: Vec<u16> = closed::attributes(instr, stmt)
+                .into_iter()
+                .filter(|k| solution.ints().get(usize::from(*k)).is_some_and(Option::is_none))
+                .collect();
+            if let [k] = open[..] {
+                let low = solution.least(k)?;
+                let found = closed::solve(instr, stmt, solution.ints(), solution.known(), (k, low), &literal);
+                if let Some(v) = found
+                    && !solution.set_int(k, v)
+                {
+                    return None;
+                }
+            }
+            wanted.push((stmt, literal));
+        }
+        let alpha = solution.finish(&matcher.feasibility)?;
+        let ints: Vec<Option<i64>> = alpha.iter().map(|v| v.as_int()).collect();
+        let known: Vec<Option<AttrVal>> = alpha.iter().copied().map(Some).collect();
+        let equal = |(stmt, literal): &(usize, Literal)| {
+            closed::value(instr, *stmt, &ints, &known).as_ref() == Some(literal)
+        };
+        wanted.iter().all(equal).then_some(alpha)
     }
 
     /// The window of an HBM slice in a segment, when it keeps the alignment that the description demands.
@@ -497,8 +542,38 @@ fn integer_value(literal: &Literal) -> Option<i64> {
     (int_scalar(literal.elem(), whole).ok()? == *literal).then_some(whole)
 }
 
+/// The operator with its attributes in one order of the several that mean the same: what is reversed or reduced is a
+/// set, of which dimensions of one element are no part where they are reversed; so are the pairs of contracted dimensions
+/// where sums may be taken in any order.
+fn in_order(op: OpKind<(), ()>, dims: &[u64], ordered_sums: bool) -> OpKind<(), ()> {
+    match op {
+        OpKind::Reverse { dims: mut over } => {
+            over.retain(|&d| dims.get(d) != Some(&1));
+            over.sort_unstable();
+            OpKind::Reverse { dims: over }
+        }
+        OpKind::Reduce { dims: mut over, combiner } => {
+            over.sort_unstable();
+            OpKind::Reduce { dims: over, combiner }
+        }
+        OpKind::Dot(dims) if !ordered_sums => {
+            let mut pairs: Vec<(usize, usize)> =
+                dims.lhs_contracting.iter().copied().zip(dims.rhs_contracting.iter().copied()).collect();
+            pairs.sort_unstable();
+            let (lhs_contracting, rhs_contracting) = pairs.into_iter().unzip();
+            OpKind::Dot(DotDims { lhs_contracting, rhs_contracting, ..dims })
+        }
+        op => op,
+    }
+}
+
 /// Whether an e-node's operator is the pattern's: same operator, same attributes, sizes as the attributes solve them.
-fn attributes_agree(pattern: &SymOp, node: &HeadOp, solution: &mut Solution<'_>) -> bool {
+fn attributes_agree(
+    pattern: &SymOp,
+    node: &TensorNode,
+    ordered_sums: bool,
+    solution: &mut Solution<'_>,
+) -> bool {
     fn plain<D, C>(op: &OpKind<D, C>) -> Option<OpKind<(), ()>> {
         op.try_map(|_| Ok::<_, std::convert::Infallible>(()), |_| Ok(())).ok()
     }
@@ -510,6 +585,10 @@ fn attributes_agree(pattern: &SymOp, node: &HeadOp, solution: &mut Solution<'_>)
             _ => Vec::new(),
         }
     }
-    plain(pattern) == plain(node)
-        && sizes(pattern).into_iter().zip(sizes(node)).all(|(p, &v)| solution.equate(&Polynomial::of(p), v))
+    let same = |op| in_order(op, &node.shape().dims, ordered_sums);
+    plain(pattern).map(same) == plain(node.op()).map(same)
+        && sizes(pattern)
+            .into_iter()
+            .zip(sizes(node.op()))
+            .all(|(p, &v)| solution.equate(&Polynomial::of(p), v))
 }

@@ -1,6 +1,7 @@
 //! Phase 1: instruction selection by equality saturation (ACT paper, section 5). From a tiled kernel to pii graphs, best
 //! first. Knows every accelerator through its description only.
 
+mod closed;
 mod context;
 mod cuts;
 mod cycles;

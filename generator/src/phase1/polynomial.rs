@@ -1,7 +1,9 @@
 //! Sizes of a description as polynomials over computational attributes, and solving those attributes from equations
 //! with concrete sizes. Knows no e-graph.
 
-use act_isa::{AttrKind, AttrVal, Cond, Env, Expr, Instr};
+use act_hlo::OpKind;
+use act_isa::expr::Relation;
+use act_isa::{AttrKind, AttrVal, Cond, Env, Expr, Feasibility, Feasible, Instr, Stmt, SymConst};
 use std::collections::BTreeMap;
 
 /// A factor of a monomial.
@@ -34,6 +36,10 @@ impl Polynomial {
             Expr::Add(a, b) => Polynomial::of(a).plus(&Polynomial::of(b), 1),
             Expr::Sub(a, b) => Polynomial::of(a).plus(&Polynomial::of(b), -1),
             Expr::Mul(a, b) => Polynomial::of(a).times(&Polynomial::of(b)),
+            Expr::Shl(a, b) if matches!(**b, Expr::Int(0..=62)) => {
+                let Expr::Int(by) = **b else { return Polynomial::default() };
+                Polynomial::of(a).times(&Polynomial::constant(1 << by))
+            }
             other => {
                 let mut p = Polynomial::default();
                 p.add_term(vec![Atom::Opaque(other.clone())], 1);
@@ -97,6 +103,23 @@ impl Polynomial {
         reduced
     }
 
+    /// The polynomial written out; `None` where a coefficient does not fit.
+    fn expr(&self) -> Option<Expr> {
+        let mut sum = Expr::Int(0);
+        for (atoms, k) in &self.0 {
+            let mut term = Expr::Int(i64::try_from(*k).ok()?);
+            for atom in atoms {
+                let factor = match atom {
+                    Atom::Alpha(a) => Expr::Alpha(*a),
+                    Atom::Opaque(expr) => expr.clone(),
+                };
+                term = Expr::Mul(term.into(), factor.into());
+            }
+            sum = Expr::Add(sum.into(), term.into());
+        }
+        Some(sum)
+    }
+
     /// `(k, a, b)` when the polynomial is `a·alpha_k + b`.
     fn linear(&self) -> Option<(u16, i128, i128)> {
         let mut found = None;
@@ -118,11 +141,9 @@ pub(crate) struct Solution<'a> {
     instr: &'a Instr,
     alpha: Vec<Option<AttrVal>>,
     ints: Vec<Option<i64>>,
+    /// Equations that no attribute follows from by itself.
     pending: Vec<(Polynomial, i64)>,
 }
-
-/// Values tried for attributes that no equation determines.
-const FREE_TRIALS: usize = 4096;
 
 impl<'a> Solution<'a> {
     pub(crate) fn new(instr: &'a Instr) -> Solution<'a> {
@@ -155,7 +176,8 @@ impl<'a> Solution<'a> {
         self.equate(&a.clone().plus(b, -1), 0)
     }
 
-    fn set_int(&mut self, k: u16, value: i64) -> bool {
+    /// States that an integer attribute has this value.
+    pub(crate) fn set_int(&mut self, k: u16, value: i64) -> bool {
         let index = usize::from(k);
         let Some(AttrKind::Int { min, max }) = self.instr.alpha.get(index).map(|d| &d.kind) else {
             return false;
@@ -187,110 +209,45 @@ impl<'a> Solution<'a> {
         &self.ints
     }
 
-    /// All attributes, those left free at their smallest legal values, or `None` when the instruction's conditions
-    /// cannot hold. Conditions over addressing attributes are refused only where no address can satisfy them.
-    pub(crate) fn finish(self) -> Option<Vec<AttrVal>> {
-        let free: Vec<usize> = (0..self.alpha.len()).filter(|&k| self.alpha[k].is_none()).collect();
-        let mut trials = 0;
-        self.settle(&free, &mut trials)
-    }
-
-    fn settle(self, free: &[usize], trials: &mut usize) -> Option<Vec<AttrVal>> {
-        let Some((&k, rest)) = free.split_first() else {
-            return (self.pending.is_empty() && self.holds())
-                .then(|| self.alpha.iter().copied().collect())
-                .flatten();
+    /// All attributes, those that no equation determines at their least values, or `None` when the instruction cannot
+    /// be executed so: not even with the best addresses, where that can be decided.
+    pub(crate) fn finish(&self, feasibility: &Feasibility) -> Option<Vec<AttrVal>> {
+        let equation = |(polynomial, value): &(Polynomial, i64)| {
+            Some(Cond::Cmp(Relation::Eq, polynomial.expr()?, Expr::Int(*value)))
         };
-        if self.alpha[k].is_some() {
-            return self.settle(rest, trials);
-        }
-        let AttrKind::Int { min, max } = self.instr.alpha[k].kind else { return None };
-        for value in min..=max {
-            *trials += 1;
-            if *trials > FREE_TRIALS {
-                return None;
-            }
-            let mut tried = self.clone();
-            if tried.set_int(k as u16, value)
-                && let Some(done) = tried.settle(rest, trials)
-            {
-                return Some(done);
-            }
-        }
-        None
+        let equations: Vec<Cond> = self.pending.iter().map(equation).collect::<Option<_>>()?;
+        let ints = match feasibility.choose(&self.ints, &equations) {
+            Feasible::With(ints) => ints,
+            // What is known is enough, and phase 2 decides on the addresses.
+            Feasible::Open if equations.is_empty() => self.ints.clone(),
+            Feasible::Open | Feasible::Never => return None,
+        };
+        let value = |(k, known): (usize, &Option<AttrVal>)| match (known, ints.get(k)) {
+            (Some(known), _) => Some(*known),
+            (None, Some(Some(v))) => Some(AttrVal::Int(*v)),
+            (None, _) => self.is_unused_f32(k).then_some(AttrVal::F32(0)),
+        };
+        self.alpha.iter().enumerate().map(value).collect()
     }
 
-    fn holds(&self) -> bool {
-        self.instr.requires.iter().all(|cond| possible(cond, &self.ints, self.instr))
+    /// Whether it is an f32 that this way through the semantics does not use.
+    fn is_unused_f32(&self, k: usize) -> bool {
+        let is = |c: &SymConst| matches!(c, SymConst::F32Attr(attr) if usize::from(*attr) == k);
+        let uses = |stmt: &Stmt| matches!(&stmt.op, OpKind::Constant(c) if is(c));
+        matches!(self.instr.alpha.get(k).map(|a| &a.kind), Some(AttrKind::F32))
+            && !self.instr.computation.stmts.iter().any(uses)
     }
-}
 
-/// Whether some addressing attributes within their ranges may make the condition true. Interval arithmetic: false is
-/// certain, true is not, since phase 2 decides on the addresses.
-pub(crate) fn possible(cond: &Cond, alpha: &[Option<i64>], instr: &Instr) -> bool {
-    truth(cond, alpha, instr).1
-}
-
-/// (may be false, may be true)
-fn truth(cond: &Cond, alpha: &[Option<i64>], instr: &Instr) -> (bool, bool) {
-    use act_isa::expr::Relation;
-    match cond {
-        Cond::Cmp(relation, a, b) => {
-            let (Some(a), Some(b)) = (interval(a, alpha, instr), interval(b, alpha, instr)) else {
-                return (true, true);
-            };
-            let single = a.0 == a.1 && b.0 == b.1;
-            match relation {
-                Relation::Lt => (a.1 >= b.0, a.0 < b.1),
-                Relation::Le => (a.1 > b.0, a.0 <= b.1),
-                Relation::Gt => (a.0 <= b.1, a.1 > b.0),
-                Relation::Ge => (a.0 < b.1, a.1 >= b.0),
-                Relation::Eq => (!(single && a.0 == b.0), a.0 <= b.1 && b.0 <= a.1),
-                Relation::Ne => (a.0 <= b.1 && b.0 <= a.1, !(single && a.0 == b.0)),
-            }
-        }
-        Cond::And(a, b) => {
-            let (a, b) = (truth(a, alpha, instr), truth(b, alpha, instr));
-            (a.0 || b.0, a.1 && b.1)
-        }
-        Cond::Or(a, b) => {
-            let (a, b) = (truth(a, alpha, instr), truth(b, alpha, instr));
-            (a.0 && b.0, a.1 || b.1)
-        }
-        Cond::Not(a) => {
-            let a = truth(a, alpha, instr);
-            (a.1, a.0)
-        }
-        Cond::In(a, set) => match interval(a, alpha, instr) {
-            Some((lo, hi)) => {
-                let single = lo == hi;
-                (!(single && set.contains(&lo)), set.iter().any(|v| (lo..=hi).contains(v)))
-            }
-            None => (true, true),
-        },
+    /// The attributes as far as they are known.
+    pub(crate) fn known(&self) -> &[Option<AttrVal>] {
+        &self.alpha
     }
-}
 
-/// Bounds of an expression when every addressing attribute ranges over what it is declared to; `None`: unknown.
-fn interval(expr: &Expr, alpha: &[Option<i64>], instr: &Instr) -> Option<(i64, i64)> {
-    let monotone = |a: &Expr, b: &Expr, f: fn(i64, i64) -> Option<i64>| {
-        let (a, b) = (interval(a, alpha, instr)?, interval(b, alpha, instr)?);
-        let corners = [f(a.0, b.0)?, f(a.0, b.1)?, f(a.1, b.0)?, f(a.1, b.1)?];
-        Some((corners.into_iter().min()?, corners.into_iter().max()?))
-    };
-    match expr {
-        Expr::Beta(k) => match instr.beta.get(usize::from(*k))?.kind {
-            AttrKind::Int { min, max } => Some((min, max)),
+    /// The least legal value of an integer attribute.
+    pub(crate) fn least(&self, k: u16) -> Option<i64> {
+        match self.instr.alpha.get(usize::from(k))?.kind {
+            AttrKind::Int { min, .. } => Some(min),
             AttrKind::F32 => None,
-        },
-        Expr::Add(a, b) => monotone(a, b, i64::checked_add),
-        Expr::Sub(a, b) => monotone(a, b, i64::checked_sub),
-        Expr::Mul(a, b) => monotone(a, b, i64::checked_mul),
-        Expr::Min(a, b) => monotone(a, b, |a, b| Some(a.min(b))),
-        Expr::Max(a, b) => monotone(a, b, |a, b| Some(a.max(b))),
-        other => {
-            let value = other.eval(Env { alpha, ..Env::default() }).ok()?;
-            Some((value, value))
         }
     }
 }
@@ -298,8 +255,7 @@ fn interval(expr: &Expr, alpha: &[Option<i64>], instr: &Instr) -> Option<(i64, i
 #[cfg(test)]
 mod tests {
     use super::*;
-    use act_isa::AttrDecl;
-    use act_isa::expr::Relation;
+    use act_isa::{AttrDecl, Isa};
 
     fn int(v: i64) -> Expr {
         Expr::Int(v)
@@ -314,28 +270,30 @@ mod tests {
         Expr::Add(Box::new(a), Box::new(b))
     }
 
-    fn instr(ranges: &[(i64, i64)], requires: Vec<Cond>) -> Instr {
+    fn instr(ranges: &[(i64, i64)], requires: Vec<Cond>) -> (Instr, Feasibility) {
         let decl = |(k, &(min, max)): (usize, &(i64, i64))| AttrDecl {
             name: format!("a{k}"),
             kind: AttrKind::Int { min, max },
         };
-        Instr {
+        let instr = Instr {
             name: "i".to_owned(),
             alpha: ranges.iter().enumerate().map(decl).collect(),
             beta: vec![AttrDecl { name: "addr".to_owned(), kind: AttrKind::Int { min: 0, max: 127 } }],
             requires,
             cost: int(1),
             ..Instr::default()
-        }
+        };
+        let feasibility = Feasibility::of(&Isa::default(), &instr);
+        (instr, feasibility)
     }
 
     #[test]
     fn attributes_follow_from_linear_forms_and_products() {
-        let i = instr(&[(1, 64), (1, 64)], Vec::new());
+        let (i, feasibility) = instr(&[(1, 64), (1, 64)], Vec::new());
         let mut s = Solution::new(&i);
         assert!(s.equate(&Polynomial::of(&mul(alpha(0), alpha(1))), 24));
         assert!(s.equate(&Polynomial::of(&add(mul(int(2), alpha(1)), int(3))), 11));
-        assert_eq!(s.finish(), Some(vec![AttrVal::Int(6), AttrVal::Int(4)]));
+        assert_eq!(s.finish(&feasibility), Some(vec![AttrVal::Int(6), AttrVal::Int(4)]));
 
         let mut odd = Solution::new(&i);
         assert!(!odd.equate(&Polynomial::of(&mul(int(2), alpha(0))), 7));
@@ -350,22 +308,22 @@ mod tests {
     fn a_free_attribute_takes_the_smallest_value_its_conditions_allow() {
         let aligned = Cond::Cmp(Relation::Eq, Expr::Mod(Box::new(alpha(1)), Box::new(int(4))), int(0));
         let wide = Cond::Cmp(Relation::Ge, alpha(1), alpha(0));
-        let i = instr(&[(1, 16), (0, 1000)], vec![aligned, wide]);
+        let (i, feasibility) = instr(&[(1, 16), (0, 1000)], vec![aligned, wide]);
         let mut s = Solution::new(&i);
         assert!(s.equate(&Polynomial::of(&alpha(0)), 9));
-        assert_eq!(s.finish(), Some(vec![AttrVal::Int(9), AttrVal::Int(12)]));
+        assert_eq!(s.finish(&feasibility), Some(vec![AttrVal::Int(9), AttrVal::Int(12)]));
     }
 
     #[test]
-    fn a_condition_over_addresses_fails_only_where_no_address_helps() {
+    fn a_condition_over_addresses_fails_where_no_address_helps() {
         let fits = |n| Cond::Cmp(Relation::Le, add(Expr::Beta(0), alpha(0)), int(n));
-        let i = instr(&[(1, 16)], vec![fits(128)]);
+        let (i, feasibility) = instr(&[(1, 16)], vec![fits(128)]);
         let mut s = Solution::new(&i);
         assert!(s.equate(&Polynomial::of(&alpha(0)), 16));
-        assert!(s.finish().is_some());
-        let i = instr(&[(1, 16)], vec![fits(15)]);
+        assert!(s.finish(&feasibility).is_some());
+        let (i, feasibility) = instr(&[(1, 16)], vec![fits(15)]);
         let mut s = Solution::new(&i);
         assert!(s.equate(&Polynomial::of(&alpha(0)), 16));
-        assert_eq!(s.finish(), None);
+        assert_eq!(s.finish(&feasibility), None);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn rule(isa: &Isa, matcher: &Matcher) -> String {
                     format!("  | factor 1 = {}", instr.alpha[usize::from(*attr)].name)
                 }
                 Form::Same { .. } => "  | the operand itself".to_owned(),
-                Form::Splat(_) => "  constant by value".to_owned(),
+                Form::Splat(_) | Form::Closed => "  constant by value".to_owned(),
                 Form::Node { commutes: true, .. } => "  operands in either order".to_owned(),
                 Form::Node { .. } => String::new(),
             };

@@ -149,6 +149,19 @@ pub(crate) fn kernels(d: &Numbers) -> Vec<(&'static str, Option<String>)> {
             ))),
         ),
         (
+            "gelu of erf",
+            float(after(&format!(
+                "{}{}{}  c1 = {t}[{m},{n}] multiply(p, k1)
+  c2 = {t}[{m},{n}] erf(c1)
+  c3 = {t}[{m},{n}] add(c2, one)
+  c4 = {t}[{m},{n}] multiply(p, half)
+  ROOT r = {t}[{m},{n}] multiply(c4, c3)\n",
+                d.splat("k1", "0.70710677"),
+                d.splat("one", "1"),
+                d.splat("half", "0.5")
+            ))),
+        ),
+        (
             "clamp",
             Some(after(&format!(
                 "  lo = {t}[] constant(-3)\n  hi = {t}[] constant(5)\n  ROOT r = {t}[{m},{n}] clamp(lo, p, hi)\n"
@@ -324,6 +337,12 @@ pub(crate) fn kernels(d: &Numbers) -> Vec<(&'static str, Option<String>)> {
             "cross-entropy gradient",
             float(of_x(&format!(
                 "{zero_scalar}{rows_max}  q = {t}[{m},{n}] divide(e, totals)\n  hot = {t}[{m},{n}] parameter(1)\n  ROOT r = {t}[{m},{n}] subtract(q, hot)\n"
+            ))),
+        ),
+        (
+            "cross-entropy gradient of labels",
+            float(of_x(&format!(
+                "{zero_scalar}{rows_max}{part}  q = {t}[{m},{n}] divide(e, totals)\n  l = s32[{m}] parameter(1)\n  ls = s32[{m},{n}] broadcast(l), dimensions={{0}}\n  j = s32[{m},{n}] iota(), iota_dimension=1\n  hit = pred[{m},{n}] compare(ls, j), direction=EQ\n  hot = {t}[{m},{n}] convert(hit)\n  d = {t}[{m},{n}] subtract(q, hot)\n  ROOT r = {t}[{m},{n}] multiply(d, part)\n"
             ))),
         ),
     ]

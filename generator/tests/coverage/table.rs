@@ -25,6 +25,7 @@ const TRAINIUM: &[&str] = &[
     "residual",
     "relu",
     "gelu",
+    "gelu of erf",
     "clamp",
     "two results",
     "a b c",
@@ -46,6 +47,7 @@ const TRAINIUM: &[&str] = &[
     "causal mask",
     "dropout",
     "cross-entropy gradient",
+    "cross-entropy gradient of labels",
 ];
 
 pub(crate) const TABLE: &[Column] = &[

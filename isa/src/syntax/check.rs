@@ -15,9 +15,6 @@ use crate::semantics::{InstantiateError, Position};
 use act_hlo::{ElemType, OpKind};
 use std::collections::BTreeSet;
 
-/// Values of an attribute that the compiler tries where no equation determines it.
-const MAX_TRIED: i64 = 4096;
-
 /// Why an f32 attribute is not solved from what is computed of it.
 pub(super) const FOLDED: &str = "goes only into what is computed of constants";
 
@@ -32,9 +29,6 @@ pub(super) fn check_instructions(lowered: &LoweredIsa) -> Vec<Diagnostic> {
     for (at, (instr, spans)) in isa.instrs.iter().zip(&lowered.instrs).enumerate() {
         let stateful = stateful.contains(&crate::InstrId(at as u16));
         attributes(instr, spans, stateful, &mut out);
-        if !stateful {
-            linear(instr, spans, &mut out);
-        }
         aliased(instr, spans, &mut out);
         unread(instr, spans, &mut out);
         let stores = instr.outputs.iter().filter(|output| matches!(output, Slice::Hbm(_))).count();
@@ -171,68 +165,6 @@ fn splats(computation: &Computation) -> BTreeSet<u16> {
         known.push(here);
     }
     found
-}
-
-/// Warns of integer attributes that no chain of linear equations determines, where the compiler would have to try more
-/// values than it does.
-fn linear(instr: &Instr, spans: &InstrSpans, out: &mut Vec<Diagnostic>) {
-    let mut sizes: Vec<&Expr> = Vec::new();
-    for slice in instr.inputs.iter().chain(&instr.outputs) {
-        match slice {
-            Slice::Hbm(window) => sizes.extend(window.dims.iter().flat_map(|(len, stride)| [len, stride])),
-            Slice::OnChip(slice) => sizes.extend(&slice.len),
-        }
-    }
-    let mut inner = Vec::new();
-    instr.computation.stmts.iter().for_each(|s| s.for_each_expr(&mut |e| inner.push(e.clone())));
-    if let Some(structured) = &instr.structured {
-        structured.for_each_expr(&mut |e| inner.push(e.clone()));
-    }
-    sizes.extend(&inner);
-    let mut solved = BTreeSet::new();
-    loop {
-        let found = sizes.iter().find_map(|e| {
-            let mut unknown = BTreeSet::new();
-            alphas(e, &mut unknown);
-            let mut unknown = unknown.difference(&solved);
-            let k = *unknown.next()?;
-            (unknown.next().is_none() && degree(e, k) == Some(1)).then_some(k)
-        });
-        match found {
-            Some(k) => solved.insert(k),
-            None => break,
-        };
-    }
-    let mentioned = |k: u16| {
-        sizes.iter().any(|e| {
-            let mut found = BTreeSet::new();
-            alphas(e, &mut found);
-            found.contains(&k)
-        })
-    };
-    for (k, (decl, &span)) in (0u16..).zip(instr.alpha.iter().zip(&spans.alpha)) {
-        let wide = matches!(decl.kind, AttrKind::Int { min, max } if max.saturating_sub(min) >= MAX_TRIED);
-        if wide && mentioned(k) && !solved.contains(&k) {
-            out.push(Diagnostic::warning(span, Problem::NotLinear(decl.name.clone())));
-        }
-    }
-}
-
-/// Degree of an expression in attribute `k`; `None` where it is no polynomial in it.
-fn degree(e: &Expr, k: u16) -> Option<u32> {
-    match e {
-        Expr::Alpha(at) => Some(u32::from(*at == k)),
-        Expr::Int(_) | Expr::Beta(_) | Expr::Register(_) | Expr::Variable(_) => Some(0),
-        Expr::Add(a, b) | Expr::Sub(a, b) => Some(degree(a, k)?.max(degree(b, k)?)),
-        Expr::Mul(a, b) => Some(degree(a, k)? + degree(b, k)?),
-        Expr::Div(a, b)
-        | Expr::Mod(a, b)
-        | Expr::CeilDiv(a, b)
-        | Expr::Shl(a, b)
-        | Expr::Shr(a, b)
-        | Expr::Min(a, b)
-        | Expr::Max(a, b) => (degree(a, k)? == 0 && degree(b, k)? == 0).then_some(0),
-    }
 }
 
 /// Warns of operands that no result depends on.

@@ -96,10 +96,6 @@ pub enum Problem {
         /// What the memories leave of the addresses in it.
         addresses: String,
     },
-    #[error(
-        "attribute `{0}` occurs only in products and quotients, from which the compiler does not solve it"
-    )]
-    NotLinear(String),
     #[error("attribute `{name}` {why}, so the compiler cannot solve it")]
     Unsolvable { name: String, why: &'static str },
     #[error("addressing attribute `{0}` is used nowhere")]

@@ -62,7 +62,6 @@ impl Problem {
                 "let it be a size, a stride or a constant, or make it an addressing attribute (`beta`)"
                     .to_owned()
             }
-            Problem::NotLinear(_) => "let it be a size by itself, or give it a narrow range".to_owned(),
             Problem::UnusedBeta(_) => "remove it, or let it start a slice".to_owned(),
             Problem::MixedBeta(_) => "use two attributes".to_owned(),
             Problem::WindowStart => "write `[address + offset :+ length]`".to_owned(),

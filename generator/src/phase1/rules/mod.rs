@@ -29,6 +29,7 @@ mod product_of_constant;
 mod ragged;
 mod reduce;
 mod reduce_algebra;
+mod reduce_terms;
 mod saturate;
 mod select;
 mod shift;
@@ -150,6 +151,7 @@ fn themes() -> Vec<(&'static str, &'static [Rule])> {
         ("structure of products", dot_structure::RULES),
         ("products with constants", product_of_constant::RULES),
         ("algebra of reductions", reduce_algebra::RULES),
+        ("terms of reductions", reduce_terms::RULES),
         ("cuts and padding", cut::RULES),
         ("ragged edges", ragged::RULES),
         ("bytes", bytes::RULES),
