@@ -26,9 +26,11 @@ pub struct RunRecord {
     pub host_copy_bytes: u64,
     /// All bytes moved, the host's copies among them.
     pub bytes_moved: u64,
-    /// Modelled cycles, where the target has a cost model.
+    /// Cycles of all instructions, one after the other.
     pub cycles: Option<u64>,
-    /// The same by the unit (queue, engine) that instructions occupy.
+    /// Cycles by the model that the code was ranked by, which may know of queues and of units that work side by side.
+    pub modelled_cycles: Option<u64>,
+    /// `cycles` by the unit (queue, engine) that instructions occupy.
     pub unit_cycles: BTreeMap<String, u64>,
     /// The most bytes of each buffer in use, over all runs.
     pub peak_bytes: BTreeMap<String, u64>,
@@ -49,9 +51,12 @@ impl RunRecord {
         }
         self.host_copy_bytes = self.host_copy_bytes.saturating_add(other.host_copy_bytes);
         self.bytes_moved = self.bytes_moved.saturating_add(other.bytes_moved);
-        if let Some(cycles) = other.cycles {
-            let sum = self.cycles.get_or_insert_default();
-            *sum = sum.saturating_add(cycles);
+        for (sum, term) in
+            [(&mut self.cycles, other.cycles), (&mut self.modelled_cycles, other.modelled_cycles)]
+        {
+            if let Some(cycles) = term {
+                *sum = Some(sum.unwrap_or_default().saturating_add(cycles));
+            }
         }
         for (buffer, bytes) in &other.peak_bytes {
             let peak = self.peak_bytes.entry(buffer.clone()).or_default();

@@ -32,11 +32,14 @@ struct Stored {
     mlir: String,
     /// What it stands for in the program.
     origin: String,
+    /// Of one run, by the model that the code was ranked by.
+    modelled_cycles: u64,
 }
 
 impl DeviceKernel {
     pub(super) fn new(isa: &Isa, region: Arc<RunnableRegion>, origin: String) -> DeviceKernel {
-        let stored = Stored { isa: isa.print(), mlir: region.module.text().to_owned(), origin };
+        let (mlir, modelled_cycles) = (region.module.text().to_owned(), region.summary.modelled_cycles);
+        let stored = Stored { isa: isa.print(), mlir, origin, modelled_cycles };
         DeviceKernel { code: Code::Region(region), stored, device: isa.name.clone() }
     }
 
@@ -84,7 +87,7 @@ impl Kernel for DeviceKernel {
         // results overlap neither each other nor its operands.
         let counters =
             unsafe { executable.run_raw(&operands, &outputs) }.map_err(|error| error.to_string())?;
-        Ok(record(&counters))
+        Ok(record(&counters, self.stored.modelled_cycles))
     }
 
     fn serialize(&self) -> Vec<u8> {
@@ -101,7 +104,7 @@ impl Kernel for DeviceKernel {
     }
 }
 
-fn record(counters: &Counters) -> RunRecord {
+fn record(counters: &Counters, modelled_cycles: u64) -> RunRecord {
     RunRecord {
         instructions: counters.instructions.clone(),
         bytes: counters.bytes.clone(),
@@ -109,6 +112,7 @@ fn record(counters: &Counters) -> RunRecord {
         bytes_moved: counters.bytes.values().flat_map(|to| to.values()).sum::<u64>()
             + counters.host_copy_bytes,
         cycles: Some(counters.cycles),
+        modelled_cycles: Some(modelled_cycles),
         unit_cycles: counters.unit_cycles.clone(),
         peak_bytes: counters.peak_bytes.clone(),
     }
