@@ -81,7 +81,8 @@ pub fn choices(
             // One kernel makes all of it, of whole tiles.
             let len = axes.axis(axis).size.next_multiple_of(tile.len);
             let whole = vec![(axis, AxisTile { len, ..tile })];
-            let split = ContractionSplit { dot: *dot, axes: whole, addend: None, buffer };
+            let (rank, addend) = (slot_rank(isa, buffer), None);
+            let split = ContractionSplit { dot: *dot, axes: whole, addend, buffer, rank };
             offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
         }
         // Where nothing can hold the sum, the attempt with the whole contraction tells why.
@@ -92,12 +93,18 @@ pub fn choices(
         let addend = if single { None } else { addend_of(graph, axes, dot) };
         for buffer in holders {
             for addend in addend.map_or(vec![None], |a| vec![Some(a), None]) {
-                let split = ContractionSplit { dot, axes: cut.clone(), addend, buffer };
+                let rank = slot_rank(isa, buffer);
+                let split = ContractionSplit { dot, axes: cut.clone(), addend, buffer, rank };
                 offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
             }
         }
     }
     found
+}
+
+fn slot_rank(isa: &Isa, buffer: BufferId) -> usize {
+    let buffer = isa.buffer(buffer);
+    buffer.access.len() + buffer.unit.len()
 }
 
 /// Rows and columns of every dot at the granularity; batch dimensions, and all rows and columns but the last, one at a

@@ -7,9 +7,10 @@ use super::grouped::{Group, with_groups};
 use super::normalize::NormalRegion;
 use super::pack::Packed;
 use super::plan::{Nest, PlannedKernel, TilePlan};
+use super::rebuild::with_parameters;
 use super::segment::{AxisCut, Position};
 use super::shared::with_shared_inputs;
-use act_hlo::{Binary, GraphError, NodeId, Op};
+use act_hlo::{Binary, Graph, GraphError, NodeId, Op, Shape};
 use act_isa::{Affine, BufferId, LoopId, Phase, Place, TiledKernel, View};
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub struct ContractionSplit {
     pub addend: Option<NodeId>,
     /// Buffer of the accumulator.
     pub buffer: BufferId,
+    /// Dimensions of the buffer's slots. A sum of fewer has ones before its own, as if it lay in one of many tiles.
+    pub rank: usize,
 }
 
 /// Tile sizes and packing for a region.
@@ -189,6 +192,15 @@ fn sequence(mut parts: Vec<Nest>) -> Nest {
     if parts.len() == 1 { parts.remove(0) } else { Nest::Seq(parts) }
 }
 
+/// The same elements with other dimensions.
+fn seen_as(graph: &mut Graph, value: NodeId, shape: &Shape) -> Result<NodeId, GraphError> {
+    if graph.shape(value) == shape {
+        Ok(value)
+    } else {
+        graph.add_declared(Op::Reshape, &[value], Some(shape))
+    }
+}
+
 struct Builder<'a> {
     region: &'a NormalRegion,
     axes: &'a Axes,
@@ -346,7 +358,9 @@ impl Builder<'_> {
         let given: Vec<NodeId> = value.into_iter().collect();
         let mut part = cut(&self.region.graph, self.axes, &extents, roots, &given)?;
         for root in roots {
-            part.graph.add_root(part.node_of[root])?;
+            let value = part.node_of[root];
+            let root = if out.is_some() { self.as_slot(&mut part.graph, value)? } else { value };
+            part.graph.add_root(root)?;
         }
         let ins = self.places(&part, &extents, place.as_ref())?;
         let outs = match out {
@@ -360,7 +374,8 @@ impl Builder<'_> {
             }
         };
         let accumulators = vec![None; outs.len()];
-        self.finished(TiledKernel { graph: part.graph, ins, accumulators, outs, phase }, &part.params)
+        let kernel = TiledKernel { graph: part.graph, ins, accumulators, outs, phase };
+        self.finished(self.given_in_slots(kernel)?, &part.params)
     }
 
     /// The kernel that adds one more step of the contraction to the accumulator.
@@ -370,13 +385,42 @@ impl Builder<'_> {
         let dot = part.node_of[&split.dot];
         let shape = part.graph.shape(dot).clone();
         let mut ins = self.places(&part, &extents, None)?;
-        let accumulator = part.graph.parameter(shape);
+        let accumulator = part.graph.parameter(self.slot_shape(&shape));
         ins.push(place.clone());
-        let sum = part.graph.add(Op::Binary(Binary::Add), &[accumulator, dot])?;
-        part.graph.add_root(sum)?;
+        let before = seen_as(&mut part.graph, accumulator, &shape)?;
+        let sum = part.graph.add(Op::Binary(Binary::Add), &[before, dot])?;
+        let root = self.as_slot(&mut part.graph, sum)?;
+        part.graph.add_root(root)?;
         let accumulators = vec![Some(ins.len() - 1)];
         let (outs, phase) = (vec![place], Phase::Body);
         self.finished(TiledKernel { graph: part.graph, ins, outs, accumulators, phase }, &part.params)
+    }
+
+    /// The shape of the slot that holds a sum of this shape from one kernel to the next.
+    fn slot_shape(&self, shape: &Shape) -> Shape {
+        let rank = self.choice.contraction.as_ref().map_or(0, |split| split.rank);
+        let mut dims = vec![1; rank.saturating_sub(shape.rank())];
+        dims.extend(&shape.dims);
+        Shape::new(shape.elem, dims)
+    }
+
+    fn as_slot(&self, graph: &mut Graph, value: NodeId) -> Result<NodeId, GraphError> {
+        let shape = self.slot_shape(graph.shape(value));
+        seen_as(graph, value, &shape)
+    }
+
+    /// The kernel with what it is given on chip in the shape of its slot.
+    fn given_in_slots(&self, kernel: TiledKernel) -> Result<TiledKernel, GraphError> {
+        let wide = |k: usize, shape: &Shape| match kernel.ins[k] {
+            Place::OnChip { .. } => self.slot_shape(shape),
+            Place::Hbm(_) => shape.clone(),
+        };
+        let graph = with_parameters(&kernel.graph, |graph, k, id, _| {
+            let shape = kernel.graph.shape(id);
+            let parameter = graph.parameter(wide(k, shape));
+            seen_as(graph, parameter, shape)
+        })?;
+        Ok(TiledKernel { graph, ..kernel })
     }
 
     /// The kernel with its inputs as they are packed. `params` are those that the cut made, the first ones.
