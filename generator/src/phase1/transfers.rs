@@ -71,13 +71,15 @@ fn is_taken(cx: &Context<'_>, class: Id, steps: usize) -> bool {
     })
 }
 
-/// Whether an instruction computes the class whole.
+/// Whether the class is in a slot as a whole: an instruction computes it, or the kernel is given it there.
 fn is_given(cx: &Context<'_>, class: Id, steps: usize) -> bool {
     cx.nodes(class).iter().any(|node| {
         if is_view(node.op()) {
             steps > 0 && is_given(cx, node.operands[0], steps - 1)
         } else {
-            !is_movement(node.op()) && !node.operands.is_empty() && fits(cx, node)
+            // What is given on chip lies in a slot already.
+            let given = matches!(node.op(), OpKind::Parameter(_));
+            given || !is_movement(node.op()) && !node.operands.is_empty() && fits(cx, node)
         }
     })
 }
