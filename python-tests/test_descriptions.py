@@ -56,6 +56,36 @@ def test_two_addressed_dimensions(m: int, k: int, n: int, tmp_path: Path) -> Non
     assert {"mvin", "mvout_acc"} <= found["instructions"].keys()
 
 
+MADE_UP = HERE.parent / "generator" / "tests"
+
+
+@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize("size", [16, 48])
+def test_outer_products_are_added_up_in_numbered_tiles(size: int, left: int) -> None:
+    """The tiles have a dimension more than the products, and rows are stored one by one."""
+    text = f"""ENTRY e {{ a = f32[{size},{size}] parameter(0)  b = f32[{size},{size}] parameter(1)
+  ROOT c = f32[{size},{size}] dot(a, b), lhs_contracting_dims={{{left}}}, rhs_contracting_dims={{0}} }}"""
+    found = json.loads(
+        act("run", "-", "--target", MADE_UP / "outer_products.taidl", "--json", text=text).stdout
+    )
+    assert found["status"] == "ok", found
+    tiles = (size // 16) ** 2
+    instructions = found["instructions"]
+    assert (instructions["zero"], instructions["fmopa"]) == (tiles, tiles * size)
+    assert instructions["stza"] == 16 * tiles
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(64, 64, 64), (7, 45, 33)])
+def test_an_attribute_adds_products_to_a_sum(m: int, k: int, n: int) -> None:
+    """Right operands lie in groups of four, which the host packs."""
+    text = MATMUL.format(m=m, k=k, n=n)
+    process = act("run", "-", "--target", MADE_UP / "grouped.taidl", "--json", text=text)
+    found = json.loads(process.stdout)
+    assert found["status"] == "ok", found
+    assert found["oracle"]["difference"] == found["simulator"]["difference"] == "bit for bit"
+    assert found["instructions"]["mac"] == -(-m // 32) * -(-k // 32) * -(-n // 32)
+
+
 def test_ranges_follow_from_buffers_types_and_constraints(tmp_path: Path) -> None:
     text = imported("released_gemmini", tmp_path).read_text()
     # Columns: the buffer's size; scale: what an s8 holds.
