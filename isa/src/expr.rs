@@ -40,6 +40,21 @@ pub enum Relation {
     Ne,
 }
 
+impl Relation {
+    /// What holds between two terms exactly when this does not.
+    #[must_use]
+    pub fn opposite(self) -> Relation {
+        match self {
+            Relation::Lt => Relation::Ge,
+            Relation::Le => Relation::Gt,
+            Relation::Gt => Relation::Le,
+            Relation::Ge => Relation::Lt,
+            Relation::Eq => Relation::Ne,
+            Relation::Ne => Relation::Eq,
+        }
+    }
+}
+
 /// A validity condition `e` of an instruction (ACT paper, appendix A).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cond {

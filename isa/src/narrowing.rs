@@ -89,7 +89,7 @@ impl Domains {
                 !self.domain(a).value().is_some_and(|v| set.iter().any(|&m| i128::from(m) == v))
             }
             (Cond::Cmp(relation, a, b), true) => self.compare(*relation, a, b),
-            (Cond::Cmp(relation, a, b), false) => self.compare(opposite(*relation), a, b),
+            (Cond::Cmp(relation, a, b), false) => self.compare(relation.opposite(), a, b),
         }
     }
 
@@ -218,16 +218,5 @@ impl Domains {
                 self.restrict(a, bound(y)) && self.restrict(b, bound(x))
             }
         }
-    }
-}
-
-fn opposite(relation: Relation) -> Relation {
-    match relation {
-        Relation::Lt => Relation::Ge,
-        Relation::Le => Relation::Gt,
-        Relation::Gt => Relation::Le,
-        Relation::Ge => Relation::Lt,
-        Relation::Eq => Relation::Ne,
-        Relation::Ne => Relation::Eq,
     }
 }

@@ -218,7 +218,7 @@ impl Model {
             }
             (Cond::Cmp(relation, a, b), _) => {
                 let (a, b) = (self.expression(csp, of, a)?, self.expression(csp, of, b)?);
-                let relation = if positive { *relation } else { opposite(*relation) };
+                let relation = if positive { *relation } else { relation.opposite() };
                 Some(self.compared(relation, &add(&a, &b, -1)))
             }
         }
@@ -311,17 +311,6 @@ impl Model {
         }
         let within = |v: i128| i64::try_from(v).ok().filter(|v| v.abs() <= BOUND);
         Some((within(bounds.0)?, within(bounds.1)?))
-    }
-}
-
-fn opposite(relation: Relation) -> Relation {
-    match relation {
-        Relation::Lt => Relation::Ge,
-        Relation::Le => Relation::Gt,
-        Relation::Gt => Relation::Le,
-        Relation::Ge => Relation::Lt,
-        Relation::Eq => Relation::Ne,
-        Relation::Ne => Relation::Eq,
     }
 }
 
