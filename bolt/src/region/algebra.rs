@@ -3,11 +3,12 @@
 
 mod bounds;
 mod convert;
+mod products;
 
-use super::laws::Law;
-use super::term::{Mixer, Term};
+use super::laws::{Law, Laws};
+use super::term::{Digests, Term, TermMap};
 use act_hlo::{Binary, Direction, ElemType, Literal, Op, Shape, Unary, eval_op};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// How much algebra floats take part in. Integers always have that of their ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,9 +30,10 @@ pub(super) enum Side {
     Program,
 }
 
-/// A term between two known bounds, either of which may be absent.
+/// A term of a type between two known bounds, either of which may be absent.
 #[derive(Clone, Copy)]
 struct Bounded {
+    elem: ElemType,
     base: Term,
     low: Option<u64>,
     high: Option<u64>,
@@ -49,26 +51,32 @@ struct Extremum {
 pub(super) struct Algebra {
     pub(super) level: Level,
     side: Side,
-    mixer: Mixer,
-    bounded: HashMap<Term, Bounded>,
-    extrema: HashMap<Term, Extremum>,
-    /// Integers that a conversion made wider, by what they were.
-    widened: HashMap<Term, (ElemType, Term)>,
+    digests: Digests,
+    bounded: TermMap<Bounded>,
+    extrema: TermMap<Extremum>,
+    /// Integers that no sum or product made, with a type whose values they are as numbers.
+    numbers: TermMap<ElemType>,
+    /// Of sums and products, what they are as numbers: where they were made wider.
+    widened: TermMap<(ElemType, Term)>,
+    /// Integers that are others brought between the limits of their own type.
+    saturated: TermMap<(ElemType, Term)>,
     /// Floats whose value some narrower type has.
-    narrow: HashMap<Term, ElemType>,
+    narrow: TermMap<ElemType>,
     /// Floats that a short integer became, with that integer.
-    whole: HashMap<Term, (ElemType, Term)>,
-    negated: HashMap<Term, Term>,
+    whole: TermMap<(ElemType, Term)>,
+    negated: TermMap<Term>,
     /// Values made of bytes of others, with these bytes.
-    joined: HashMap<Term, [Term; 8]>,
+    joined: TermMap<(ElemType, [Term; 8])>,
+    /// What tells a byte of an element from the others, by type and number.
+    byte_tags: Vec<[Term; 8]>,
     /// Sums of two as they were written, for the laws of the exponential.
-    sums: HashMap<Term, (Term, Term)>,
+    sums: TermMap<(Term, Term)>,
     /// What the reference rounds.
     rounded: HashSet<(ElemType, Term)>,
     folded: HashMap<(u64, [u64; 3]), u64>,
     /// The last widenings, by the low bits of the term.
     memo: Vec<(Term, u64, Term)>,
-    pub(super) laws: BTreeSet<Law>,
+    pub(super) laws: Laws,
     /// Floats were computed with: another level may give other terms.
     pub(super) floats: bool,
 }
@@ -93,6 +101,8 @@ mod kind {
     pub(super) const SELECT: u64 = 16;
     pub(super) const FMA: u64 = 17;
     pub(super) const PRECISION: u64 = 18;
+    pub(super) const FACTOR: u64 = 19;
+    pub(super) const SUM: u64 = 20;
 }
 
 const MEMO: usize = 1 << 14;
@@ -138,22 +148,28 @@ fn commutes(op: Binary) -> bool {
 
 impl Algebra {
     pub(super) fn new(level: Level, seed: u64) -> Algebra {
+        let digests = Digests::new(seed);
+        let mut laws = Laws::default();
+        laws.insert(Law::Digest);
         Algebra {
             level,
             side: Side::Reference,
-            mixer: Mixer::new(seed),
-            bounded: HashMap::new(),
-            extrema: HashMap::new(),
-            widened: HashMap::new(),
-            narrow: HashMap::new(),
-            whole: HashMap::new(),
-            negated: HashMap::new(),
-            joined: HashMap::new(),
-            sums: HashMap::new(),
+            digests,
+            bounded: TermMap::default(),
+            extrema: TermMap::default(),
+            numbers: TermMap::default(),
+            widened: TermMap::default(),
+            saturated: TermMap::default(),
+            narrow: TermMap::default(),
+            whole: TermMap::default(),
+            negated: TermMap::default(),
+            joined: TermMap::default(),
+            byte_tags: convert::byte_tags(&digests),
+            sums: TermMap::default(),
             rounded: HashSet::new(),
             folded: HashMap::new(),
             memo: vec![(Term::POISON, 0, Term::POISON); MEMO],
-            laws: BTreeSet::from([Law::Digest]),
+            laws,
             floats: false,
         }
     }
@@ -163,18 +179,26 @@ impl Algebra {
         self.side = Side::Program;
     }
 
+    /// Notes that a term is a number of an integer type.
+    pub(super) fn declare(&mut self, elem: ElemType, x: Term) -> Term {
+        if elem.is_int() && x.as_constant().is_none() {
+            self.numbers.entry(x).or_insert(elem);
+        }
+        x
+    }
+
     /// An element of an operand.
     pub(super) fn leaf(&self, operand: u64, element: u64) -> Term {
-        self.mixer.mix(tag(kind::LEAF, operand, ElemType::Pred, ElemType::Pred), &[Term::constant(element)])
+        self.digests.mix(tag(kind::LEAF, operand, ElemType::Pred, ElemType::Pred), &[Term::constant(element)])
     }
 
     fn mix2(&self, tag: u64, a: Term, b: Term) -> Term {
-        self.mixer.mix(tag, &[a, b])
+        self.digests.mix(tag, &[a, b])
     }
 
     /// As a term that arithmetic may be done with.
     fn atom(&self, x: Term) -> Term {
-        if x.is_part() { self.mixer.mix(kind::ATOM << 48, &[x]) } else { x }
+        if x.is_part() { self.digests.mix(kind::ATOM << 48, &[x]) } else { x }
     }
 
     /// An operator of known values.
@@ -199,8 +223,8 @@ impl Algebra {
     fn in_ring(&self, elem: ElemType, x: Term) -> Term {
         match x.as_constant() {
             Some(bits) => match number(elem, bits) {
-                Number::Integer(value) => Term::of_integer(value),
-                Number::Float(_) => self.mixer.mix(tag(kind::CONSTANT, 0, elem, elem), &[x]),
+                Number::Integer(value) => self.digests.integer(value),
+                Number::Float(_) => self.digests.mix(tag(kind::CONSTANT, 0, elem, elem), &[x]),
             },
             None => self.atom(x),
         }
@@ -210,11 +234,12 @@ impl Algebra {
     fn summand(&self, elem: ElemType, x: Term) -> Term {
         match x.as_constant() {
             Some(bits) if self.level == Level::Real => match number(elem, bits) {
-                Number::Float(value) => rational(value)
-                    .unwrap_or_else(|| self.mixer.mix(tag(kind::CONSTANT, 0, elem, elem), &[x])),
-                Number::Integer(value) => Term::of_integer(value),
+                Number::Float(value) => self
+                    .rational(value)
+                    .unwrap_or_else(|| self.digests.mix(tag(kind::CONSTANT, 0, elem, elem), &[x])),
+                Number::Integer(value) => self.digests.integer(value),
             },
-            Some(_) => self.mixer.mix(tag(kind::CONSTANT, 0, elem, elem), &[x]),
+            Some(_) => self.digests.mix(tag(kind::CONSTANT, 0, elem, elem), &[x]),
             None => self.atom(x),
         }
     }
@@ -250,9 +275,9 @@ impl Algebra {
                     _ => {
                         let (a, b) = (self.in_ring(elem, a), self.in_ring(elem, b));
                         let value = match op {
-                            Binary::Add => a.plus(b),
-                            Binary::Subtract => a.minus(b),
-                            _ => a.times(b),
+                            Binary::Add => self.digests.plus(a, b),
+                            Binary::Subtract => self.digests.minus(a, b),
+                            _ => self.digests.times(a, b),
                         };
                         if value == Term::ZERO { Term::constant(0) } else { value }
                     }
@@ -262,7 +287,8 @@ impl Algebra {
             Binary::ShiftLeft => {
                 if let Some(shift) = cb.filter(|&shift| shift < u64::from(elem.bits()) - 1) {
                     self.laws.insert(Law::Ring);
-                    return self.in_ring(elem, a).times(Term::of_integer(1 << shift));
+                    let factor = self.digests.integer(1 << shift);
+                    return self.digests.times(self.in_ring(elem, a), factor);
                 }
             }
             Binary::And if cb == Some(all_ones) => return a,
@@ -271,7 +297,8 @@ impl Algebra {
             Binary::Or | Binary::Xor if ca == Some(0) => return b,
             _ => {}
         }
-        self.opaque(op, key, a, b)
+        let term = self.opaque(op, key, a, b);
+        self.declare(elem, term)
     }
 
     fn opaque(&mut self, op: Binary, key: u64, a: Term, b: Term) -> Term {
@@ -318,7 +345,7 @@ impl Algebra {
                 }
                 let other = if op == Binary::Add { b } else { self.negate(elem, b) };
                 self.laws.insert(Law::Reassociation);
-                let sum = self.summand(elem, a).plus(self.summand(elem, other));
+                let sum = self.digests.plus(self.summand(elem, a), self.summand(elem, other));
                 if self.level == Level::Real {
                     self.sums.insert(sum, (a, other));
                 }
@@ -328,6 +355,7 @@ impl Algebra {
                 let other = self.negate(elem, b);
                 return self.wide_binary(Binary::Add, elem, a, other);
             }
+            Binary::Add => return self.ordered_sum(elem, self.summand(elem, a), self.summand(elem, b)),
             Binary::Multiply => {
                 for (x, c) in [(a, cb), (b, ca)] {
                     let Some(bits) = c else { continue };
@@ -346,12 +374,15 @@ impl Algebra {
                 }
                 if self.level == Level::Real {
                     self.laws.insert(Law::RealAlgebra);
-                    return self.summand(elem, a).times(self.summand(elem, b));
+                    return self.digests.times(self.summand(elem, a), self.summand(elem, b));
                 }
+                self.laws.insert(Law::Commutes);
+                return self.digests.times(self.factor(elem, a), self.factor(elem, b));
             }
             Binary::Divide if self.level == Level::Real => {
                 self.laws.insert(Law::RealAlgebra);
-                return self.summand(elem, a).times(self.summand(elem, b).inverse());
+                let reciprocal = self.digests.inverse(self.summand(elem, b));
+                return self.digests.times(self.summand(elem, a), reciprocal);
             }
             Binary::Divide if self.level == Level::Relaxed && ca.is_none_or(|bits| value(bits) != 1.0) => {
                 self.laws.insert(Law::Reciprocal);
@@ -365,6 +396,22 @@ impl Algebra {
         self.opaque(op, key, a, b)
     }
 
+    /// A float as a quotient in the field.
+    fn rational(&self, value: f64) -> Option<Term> {
+        if !value.is_finite() {
+            return None;
+        }
+        let bits = value.to_bits();
+        let exponent = ((bits >> 52) & 0x7ff) as i32;
+        let fraction = (bits & ((1 << 52) - 1)) as i128;
+        let (mantissa, power) =
+            if exponent == 0 { (fraction, -1074) } else { (fraction | (1 << 52), exponent - 1075) };
+        let mantissa = self.digests.integer(if value < 0.0 { -mantissa } else { mantissa });
+        let two = self.digests.integer(2);
+        let base = if power < 0 { self.digests.inverse(two) } else { two };
+        Some((0..power.unsigned_abs()).fold(mantissa, |x, _| self.digests.times(x, base)))
+    }
+
     /// A step of a sum or product of the type that it is computed in.
     pub(super) fn arithmetic(&mut self, op: Binary, elem: ElemType, a: Term, b: Term) -> Term {
         if elem.is_float() { self.wide_binary(op, elem, a, b) } else { self.binary(op, elem, a, b) }
@@ -373,11 +420,6 @@ impl Algebra {
     /// The result of such steps in the type that it has in the end.
     pub(super) fn convert_result(&mut self, inner: ElemType, result: ElemType, x: Term) -> Term {
         if inner == result { x } else { self.convert(inner, result, x) }
-    }
-
-    /// Products and sums were taken in the field at once.
-    pub(super) fn note_ring(&mut self, float: bool) {
-        self.laws.insert(if float { Law::RealAlgebra } else { Law::Ring });
     }
 
     fn float_constant(&self, elem: ElemType, value: f64) -> Term {
@@ -392,15 +434,15 @@ impl Algebra {
         }
         if elem.is_int() {
             self.laws.insert(Law::Ring);
-            return Term::ZERO.minus(self.in_ring(elem, x));
+            return self.digests.minus(Term::ZERO, self.in_ring(elem, x));
         }
         if self.level == Level::Real {
-            return Term::ZERO.minus(self.summand(elem, x));
+            return self.digests.minus(Term::ZERO, self.summand(elem, x));
         }
         if let Some(&inner) = self.negated.get(&x) {
             return inner;
         }
-        let term = self.mixer.mix(key, &[x]);
+        let term = self.digests.mix(key, &[x]);
         self.negated.insert(term, x);
         if let Some(&narrow) = self.narrow.get(&x) {
             self.narrow.insert(term, narrow);
@@ -429,9 +471,10 @@ impl Algebra {
         }
         if op == Unary::Not && elem.is_int() {
             self.laws.insert(Law::Ring);
-            return Term::of_integer(-1).minus(self.in_ring(elem, x));
+            return self.digests.minus(self.digests.integer(-1), self.in_ring(elem, x));
         }
-        self.mixer.mix(key, &[x])
+        let term = self.digests.mix(key, &[x]);
+        self.declare(result, term)
     }
 
     fn wide_unary(&mut self, op: Unary, elem: ElemType, x: Term) -> Term {
@@ -445,7 +488,7 @@ impl Algebra {
             self.laws.insert(Law::WholeFloat);
             return x;
         }
-        if monotone && let Some(&bounded) = self.bounded.get(&x) {
+        if monotone && let Some(bounded) = self.bounded(elem, x) {
             return self.monotone(bounded, elem, false, |algebra, x| algebra.wide_unary(op, elem, x));
         }
         if op == Unary::Exp && self.level == Level::Real {
@@ -455,12 +498,12 @@ impl Algebra {
                 return self.wide_binary(Binary::Multiply, elem, a, b);
             }
             // exp(-x) = 1 / exp(x): the smaller digest stands for both.
-            let opposite = Term::ZERO.minus(self.summand(elem, x));
+            let opposite = self.digests.minus(Term::ZERO, self.summand(elem, x));
             if opposite < x {
-                return self.mixer.mix(key, &[opposite]).inverse();
+                return self.digests.inverse(self.digests.mix(key, &[opposite]));
             }
         }
-        self.mixer.mix(key, &[x])
+        self.digests.mix(key, &[x])
     }
 
     pub(super) fn compare(&mut self, direction: Direction, elem: ElemType, a: Term, b: Term) -> Term {
@@ -473,6 +516,8 @@ impl Algebra {
         if a == b && !elem.is_float() {
             return Term::constant(u64::from(matches!(direction, Eq | Ge | Le)));
         }
+        let (elem, [a, b]) = self.narrowed(elem, [a, b]);
+        let key = |direction: Direction| tag(kind::COMPARE, direction as u64, elem, ElemType::Pred);
         match direction {
             Gt => self.mix2(key(Lt), b, a),
             Ge => self.mix2(key(Le), b, a),
@@ -486,7 +531,12 @@ impl Algebra {
             Some(0) => on_false,
             Some(_) => on_true,
             None if on_true == on_false => on_true,
-            None => self.mixer.mix(tag(kind::SELECT, 0, elem, elem), &[predicate, on_true, on_false]),
+            None => {
+                let (elem, [on_true, on_false]) = self.narrowed(elem, [on_true, on_false]);
+                let key = tag(kind::SELECT, 0, elem, elem);
+                let term = self.digests.mix(key, &[predicate, on_true, on_false]);
+                self.declare(elem, term)
+            }
         }
     }
 
@@ -513,7 +563,7 @@ impl Algebra {
             return self.round(elem, sum);
         }
         let (a, b) = if b < a { (b, a) } else { (a, b) };
-        self.mixer.mix(key, &[a, b, c])
+        self.digests.mix(key, &[a, b, c])
     }
 
     pub(super) fn reduce_precision(&mut self, exponent: u32, mantissa: u32, elem: ElemType, x: Term) -> Term {
@@ -522,24 +572,8 @@ impl Algebra {
         if let Some(known) = self.fold(key, &op, &[(elem, x)], elem) {
             return known;
         }
-        self.mixer.mix(key, &[x])
+        self.digests.mix(key, &[x])
     }
-}
-
-/// A float as a quotient in the field.
-fn rational(value: f64) -> Option<Term> {
-    if !value.is_finite() {
-        return None;
-    }
-    let bits = value.to_bits();
-    let exponent = ((bits >> 52) & 0x7ff) as i32;
-    let fraction = (bits & ((1 << 52) - 1)) as i128;
-    let (mantissa, power) =
-        if exponent == 0 { (fraction, -1074) } else { (fraction | (1 << 52), exponent - 1075) };
-    let mantissa = Term::of_integer(if value < 0.0 { -mantissa } else { mantissa });
-    let two = Term::of_integer(2);
-    let base = if power < 0 { two.inverse() } else { two };
-    Some((0..power.unsigned_abs()).fold(mantissa, |x, _| x.times(base)))
 }
 
 fn scalar(elem: ElemType, bits: u64) -> Literal {

@@ -13,6 +13,7 @@ pub enum Law {
     Ring,
     Commutes,
     Widening,
+    Truncation,
     WholeFloat,
     Saturation,
     FloatSaturation,
@@ -27,6 +28,21 @@ pub enum Law {
     RealAlgebra,
 }
 
+/// A set of laws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Laws(u32);
+
+impl Laws {
+    pub(super) fn insert(&mut self, law: Law) {
+        self.0 |= 1 << law as u32;
+    }
+
+    /// In their order.
+    pub(super) fn iter(self) -> impl Iterator<Item = Law> {
+        Law::ALL.into_iter().filter(move |&law| self.0 >> law as u32 & 1 == 1)
+    }
+}
+
 impl fmt::Display for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -36,6 +52,7 @@ impl fmt::Display for Law {
             Law::Ring => "integers of n bits are a commutative ring",
             Law::Commutes => "a sum, product, maximum or minimum of two does not depend on their order",
             Law::Widening => "widening an integer keeps its value",
+            Law::Truncation => "the low bits of sums and products of integers are those of the low bits",
             Law::WholeFloat => {
                 "an integer of at most 16 bits is the same number as a float: rounding to integers, a product with 1, \
                  bounds of its type and the way back change nothing"
@@ -61,6 +78,26 @@ impl fmt::Display for Law {
 }
 
 impl Law {
+    pub(super) const ALL: [Law; 17] = [
+        Law::Digest,
+        Law::Ring,
+        Law::Commutes,
+        Law::Widening,
+        Law::Truncation,
+        Law::WholeFloat,
+        Law::Saturation,
+        Law::FloatSaturation,
+        Law::Bounds,
+        Law::Extremum,
+        Law::Monotone,
+        Law::Reassociation,
+        Law::FloatIdentity,
+        Law::Fused,
+        Law::Reciprocal,
+        Law::ExcessPrecision,
+        Law::RealAlgebra,
+    ];
+
     /// A script that is unsatisfiable if the law holds; none where there is nothing to prove.
     pub fn script(self) -> Option<String> {
         let script = match self {
@@ -75,6 +112,7 @@ impl Law {
             Law::Ring => RING,
             Law::Commutes => COMMUTES,
             Law::Widening => WIDENING,
+            Law::Truncation => TRUNCATION,
             Law::WholeFloat => WHOLE_FLOAT,
             Law::Saturation => SATURATION,
             Law::Bounds => BOUNDS,
@@ -125,6 +163,14 @@ const WIDENING: &str = "(declare-const x (_ BitVec 8))
   (= ((_ zero_extend 24) x) ((_ sign_extend 16) ((_ zero_extend 8) x)))
   (= ((_ extract 7 0) ((_ sign_extend 24) x)) x)
   (= ((_ extract 15 0) ((_ sign_extend 24) x)) ((_ sign_extend 8) x)))))
+";
+
+const TRUNCATION: &str = "(declare-const x (_ BitVec 32)) (declare-const y (_ BitVec 32))
+(define-fun low ((v (_ BitVec 32))) (_ BitVec 8) ((_ extract 7 0) v))
+(assert (not (and
+  (= (low (bvadd x y)) (bvadd (low x) (low y))) (= (low (bvsub x y)) (bvsub (low x) (low y)))
+  (= (low (bvmul x y)) (bvmul (low x) (low y))) (= (low (bvnot x)) (bvnot (low x)))
+  (= (low x) ((_ extract 7 0) ((_ extract 15 0) x))))))
 ";
 
 // All integers of 8 bits in a float of 16.

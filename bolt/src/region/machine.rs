@@ -25,6 +25,9 @@ pub(super) enum Stop {
     Term(TermError),
     #[error("more than {limit} steps")]
     TooLong { limit: u64 },
+    /// A result element whose last value is another than expected.
+    #[error("another result")]
+    Differs,
     #[error("{0}")]
     Unsupported(String),
 }
@@ -54,6 +57,19 @@ impl std::fmt::Display for Trouble {
         }
         write!(f, ": {}", self.what)
     }
+}
+
+/// What a run of the same program showed, and what the results have to be.
+pub(super) struct Watch {
+    pub(super) results: Vec<WatchedResult>,
+}
+
+pub(super) struct WatchedResult {
+    pub(super) elem: ElemType,
+    /// Of every byte, who wrote it last.
+    pub(super) last: Vec<Moment>,
+    /// Of the first byte of every element, what the element has to be; nothing else.
+    pub(super) expected: Vec<Term>,
 }
 
 /// What an instruction does for one choice of attributes.
@@ -93,6 +109,10 @@ pub(super) struct TermMachine<'a> {
     mentioned: Vec<BTreeSet<u16>>,
     varies: Vec<bool>,
     concrete: Cached,
+    /// Of the program's nodes, by address: the program stays where it is. Only those that no register changes.
+    of_node: HashMap<usize, Rc<Concrete>>,
+    /// Results that end the run when they come out otherwise.
+    watch: Option<&'a Watch>,
     loops: Vec<(LoopId, i64)>,
     iterations: Iterations,
     now: Moment,
@@ -139,12 +159,20 @@ impl<'a> TermMachine<'a> {
             varies: mentioned.iter().map(|m| !m.is_disjoint(&mutable)).collect(),
             mentioned,
             concrete: HashMap::new(),
+            of_node: HashMap::new(),
+            watch: None,
             loops: Vec::new(),
             iterations: Iterations::default(),
             now: 0,
             steps: 0,
             limit,
         })
+    }
+
+    /// Ends the run as soon as a result differs for good.
+    pub(super) fn watched(mut self, watch: Option<&'a Watch>) -> TermMachine<'a> {
+        self.watch = watch;
+        self
     }
 
     /// Runs the program. Returns how many instructions it executed.
@@ -197,7 +225,12 @@ impl<'a> TermMachine<'a> {
             }
             Program::Instr { op, alpha, beta } => {
                 self.now += 1;
-                self.instr(*op, alpha, beta)
+                let node = std::ptr::from_ref(program) as usize;
+                let concrete = match self.of_node.get(&node) {
+                    Some(known) => Rc::clone(known),
+                    None => self.concrete(node, *op, alpha)?,
+                };
+                self.instr(&concrete, *op, beta)
             }
             Program::HostCopy { from, to } => {
                 self.now += 1;
@@ -253,7 +286,7 @@ impl<'a> TermMachine<'a> {
         value.eval(loop_value).ok_or(FaultKind::Address)
     }
 
-    fn concrete(&mut self, op: InstrId, alpha: &[AttrVal]) -> Result<Rc<Concrete>, Stop> {
+    fn concrete(&mut self, node: usize, op: InstrId, alpha: &[AttrVal]) -> Result<Rc<Concrete>, Stop> {
         let varies = self.varies.get(usize::from(op.0)).copied().unwrap_or(false);
         let key = (op, alpha.to_vec(), if varies { self.registers.clone() } else { Vec::new() });
         if let Some(known) = self.concrete.get(&key) {
@@ -269,11 +302,13 @@ impl<'a> TermMachine<'a> {
             made.map_err(|e: InstantiateError| self.fault(&instr.name, "", FaultKind::from(e)))?;
         let made = Rc::new(Concrete { graph: TermGraph::new(graph).map_err(Stop::Term)?, alpha });
         self.concrete.insert(key, Rc::clone(&made));
+        if !varies {
+            self.of_node.insert(node, Rc::clone(&made));
+        }
         Ok(made)
     }
 
-    fn instr(&mut self, op: InstrId, alpha: &[AttrVal], beta: &[BetaVal]) -> Result<(), Stop> {
-        let concrete = self.concrete(op, alpha)?;
+    fn instr(&mut self, concrete: &Concrete, op: InstrId, beta: &[BetaVal]) -> Result<(), Stop> {
         let isa = self.isa;
         let instr = isa.instr(op);
         let nowhere = |machine: &Self, what: FaultKind| machine.fault(&instr.name, "", what);
@@ -510,7 +545,23 @@ impl<'a> TermMachine<'a> {
             Location::Buffer(b) => &mut self.buffers[usize::from(b.0)],
         };
         let stored = memory.store(offsets, values, self.now, &self.iterations, pending);
-        stored.map_err(|hazard| self.hazard(instr, location, hazard))
+        stored.map_err(|hazard| self.hazard(instr, location, hazard))?;
+        match (self.watch, location) {
+            (Some(watch), Location::Result(k)) => self.compare_last(watch, usize::from(*k), offsets),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares the first element among the stored ones that is not written again.
+    fn compare_last(&mut self, watch: &Watch, k: usize, offsets: &[usize]) -> Result<(), Stop> {
+        let Some(result) = watch.results.get(k) else { return Ok(()) };
+        let width = result.elem.bytes() as usize;
+        let is_last =
+            |at: usize| result.last.get(at..at + width).is_some_and(|b| b.iter().all(|&m| m <= self.now));
+        let of_element = |&&at: &&usize| result.expected.get(at).is_some_and(|&term| term != Term::POISON);
+        let Some(&at) = offsets.iter().filter(of_element).find(|&&at| is_last(at)) else { return Ok(()) };
+        let value = self.algebra.of_bytes(result.elem, &self.results[k].terms[at..at + width]);
+        if value == result.expected[at] { Ok(()) } else { Err(Stop::Differs) }
     }
 
     fn host_copy(&mut self, from: &View, to: &View) -> Result<(), Stop> {

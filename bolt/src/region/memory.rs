@@ -100,6 +100,11 @@ impl Memory {
         self.written[at]
     }
 
+    /// Of all elements.
+    pub(super) fn writers(&self) -> &[Moment] {
+        &self.written
+    }
+
     pub(super) fn load(
         &mut self,
         offsets: &[usize],

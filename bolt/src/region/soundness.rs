@@ -3,7 +3,9 @@
 
 use super::algebra::{Algebra, Level};
 use super::tensor::TermGraph;
+use super::term::Term;
 use act_hlo::random::{SplitMix64, Values, random_literal};
+use act_hlo::text::parse_graph;
 use act_hlo::{Binary, Direction, ElemType, Graph, Literal, NodeId, Op, Shape, Unary, eval};
 use std::collections::BTreeMap;
 
@@ -234,4 +236,76 @@ fn check(seed: u64, nodes: u32) -> usize {
 fn expressions_with_one_term_have_one_value() {
     let pairs: usize = (1..=30).map(|seed| check(seed, 1500)).sum();
     assert!(pairs > 1000, "{pairs} pairs");
+}
+
+/// Terms of the roots of a program.
+fn terms_of(body: &str) -> Vec<Term> {
+    let graph = parse_graph(&format!("HloModule m\nENTRY main {{\n{body}}}\n")).unwrap();
+    let mut algebra = Algebra::new(Level::Exact, 11);
+    let inputs = graph.params().iter().zip(0..).map(|(&id, k)| {
+        let shape = graph.shape(id).clone();
+        let leaves = (0..shape.elements()).map(|at| algebra.leaf(k, at)).collect::<Vec<Term>>();
+        leaves.into_iter().map(|leaf| algebra.declare(shape.elem, leaf)).collect()
+    });
+    let inputs: Vec<Vec<Term>> = inputs.collect();
+    let roots = TermGraph::new(graph).unwrap().eval(&mut algebra, inputs).unwrap();
+    roots.iter().map(|root| root[0]).collect()
+}
+
+/// Both of a tuple.
+fn same(body: &str) -> bool {
+    let terms = terms_of(body);
+    terms[0] == terms[1]
+}
+
+#[test]
+fn what_passes_through_wider_integers_is_what_it_was() {
+    for body in [
+        "a = s8[4,8] parameter(0)\n b = s8[8,4] parameter(1)\n
+         x = s8[4,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         c = s32[4,8] convert(a)\n d = s32[8,4] convert(b)\n
+         w = s32[4,4] dot(c, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         y = s8[4,4] convert(w)\n ROOT r = (s8[4,4], s8[4,4]) tuple(x, y)\n",
+        "a = u8[] parameter(0)\n b = s8[] parameter(1)\n c = s32[] convert(a)\n d = s32[] convert(b)\n
+         p = s32[] multiply(c, d)\n x = s16[] convert(p)\n e = s16[] convert(a)\n f = s16[] convert(b)\n
+         y = s16[] multiply(e, f)\n ROOT r = (s16[], s16[]) tuple(x, y)\n",
+        "a = s8[] parameter(0)\n z = s8[] constant(0)\n x = s8[] maximum(a, z)\n c = s32[] convert(a)\n
+         o = s32[] constant(0)\n m = s32[] maximum(c, o)\n y = s8[] convert(m)\n
+         ROOT r = (s8[], s8[]) tuple(x, y)\n",
+        "a = s8[] parameter(0)\n b = s8[] parameter(1)\n x = s8[] minimum(a, b)\n c = s32[] convert(a)\n
+         d = s32[] convert(b)\n m = s32[] minimum(d, c)\n y = s8[] convert(m)\n
+         ROOT r = (s8[], s8[]) tuple(x, y)\n",
+        "a = s8[] parameter(0)\n b = s8[] parameter(1)\n p = pred[] compare(a, b), direction=LT\n
+         x = s8[] select(p, a, b)\n c = s32[] convert(a)\n d = s32[] convert(b)\n
+         q = pred[] compare(d, c), direction=GT\n s = s32[] select(q, c, d)\n y = s8[] convert(s)\n
+         ROOT r = (s8[], s8[]) tuple(x, y)\n",
+        "a = s32[] parameter(0)\n l = s32[] constant(-128)\n h = s32[] constant(127)\n x = s32[] clamp(l, a, h)\n
+         n = s8[] convert(x)\n y = s32[] convert(n)\n ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        "a = s16[] parameter(0)\n b = u16[] bitcast-convert(a)\n x = s8[] convert(a)\n y = s8[] convert(b)\n
+         ROOT r = (s8[], s8[]) tuple(x, y)\n",
+    ] {
+        assert!(same(body), "{body}");
+    }
+}
+
+#[test]
+fn what_a_narrow_type_loses_is_not_there() {
+    for body in [
+        // Sums and products of bytes, made wider after and before.
+        "a = s8[] parameter(0)\n s = s8[] add(a, a)\n x = s32[] convert(s)\n b = s32[] convert(a)\n
+         y = s32[] add(b, b)\n ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        "a = s32[] parameter(0)\n n = s8[] convert(a)\n y = s32[] convert(n)\n x = s32[] copy(a)\n
+         ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        // The same bits with and without a sign.
+        "a = s8[] parameter(0)\n b = u8[] bitcast-convert(a)\n x = s32[] convert(a)\n y = s32[] convert(b)\n
+         ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        "a = u16[] parameter(0)\n z = u16[] constant(200)\n m = u16[] minimum(a, z)\n x = s8[] convert(m)\n
+         n = s8[] convert(a)\n c = s8[] constant(-56)\n y = s8[] minimum(n, c)\n
+         ROOT r = (s8[], s8[]) tuple(x, y)\n",
+    ] {
+        assert!(!same(body), "{body}");
+    }
+    // 2^61 is 1 modulo a prime that one could have taken.
+    let doubled = (1..62).map(|k| format!("x{k} = s32[] add(x{}, x{})\n", k - 1, k - 1)).collect::<String>();
+    assert!(!same(&format!("x0 = s32[] parameter(0)\n{doubled}ROOT r = (s32[], s32[]) tuple(x0, x61)\n")));
 }

@@ -1,8 +1,8 @@
 //! Graphs of tensor operators on terms. Movement is found by letting the reference evaluator move numbered elements;
 //! arithmetic is done term by term, sums with ascending indices. Knows no addresses.
 
-use super::algebra::{Algebra, Level};
-use super::term::{Term, inner_product};
+use super::algebra::Algebra;
+use super::term::Term;
 use act_hlo::{Binary, DotDims, ElemType, EvalError, Graph, Literal, Node, NodeId, Op, Shape, eval_op};
 use std::rc::Rc;
 
@@ -45,6 +45,8 @@ struct DotPlan {
 pub(super) struct TermGraph {
     graph: Graph,
     plans: Vec<Plan>,
+    /// How often each node's value is taken.
+    uses: Vec<u32>,
     pub(super) multiplications: u64,
 }
 
@@ -62,7 +64,11 @@ impl TermGraph {
                 _ => 0,
             })
             .sum();
-        Ok(TermGraph { graph, plans, multiplications })
+        let mut uses = vec![0u32; graph.nodes().len()];
+        for id in graph.nodes().iter().flat_map(|n| &n.operands).chain(graph.roots()) {
+            uses[id.0 as usize] += 1;
+        }
+        Ok(TermGraph { graph, plans, uses, multiplications })
     }
 
     /// The terms of the roots.
@@ -75,10 +81,7 @@ impl TermGraph {
         inputs: Vec<Vec<Term>>,
     ) -> Result<Vec<Rc<Vec<Term>>>, TermError> {
         let mut inputs: Vec<Option<Rc<Vec<Term>>>> = inputs.into_iter().map(|v| Some(Rc::new(v))).collect();
-        let mut uses = vec![0u32; self.graph.nodes().len()];
-        for id in self.graph.nodes().iter().flat_map(|n| &n.operands).chain(self.graph.roots()) {
-            uses[id.0 as usize] += 1;
-        }
+        let mut uses = self.uses.clone();
         let mut values: Vec<Option<Rc<Vec<Term>>>> = vec![None; uses.len()];
         for (at, node) in self.graph.nodes().iter().enumerate() {
             if uses[at] == 0 {
@@ -289,30 +292,33 @@ impl DotPlan {
             order.iter().map(|&at| algebra.convert(elem, inner, x[at as usize])).collect()
         };
         let (lhs, rhs) = (arranged(lhs, &self.lhs, a), arranged(rhs, &self.rhs, b));
-        let plain = lhs.iter().chain(&rhs).all(|x| x.is_plain());
-        let ring = plain && k > 0 && (result.is_int() || (float && algebra.level == Level::Real));
-        let mut out = Vec::with_capacity(batch * m * n);
-        for row in 0..batch * m {
-            let left = &lhs[row * k..][..k];
-            for column in 0..n {
-                let right = &rhs[(row / m * n + column) * k..][..k];
-                let sum = if ring {
-                    inner_product(left.iter().copied().zip(right.iter().copied()))
-                } else {
-                    let mut sum = Term::constant(0);
-                    for (&x, &y) in left.iter().zip(right) {
-                        let product = algebra.arithmetic(Binary::Multiply, inner, x, y);
-                        sum = algebra.arithmetic(Binary::Add, inner, sum, product);
+        let mut sums = Vec::with_capacity(batch * m * n);
+        match algebra.factors(inner, &lhs, &rhs) {
+            Some([left, right]) => {
+                for row in 0..batch * m {
+                    let (left, right) = (&left[row * k..][..k], &right[row / m * n * k..][..n * k]);
+                    algebra.row_of_products(inner, left, right, n, &mut sums);
+                }
+            }
+            None => {
+                for row in 0..batch * m {
+                    let left = &lhs[row * k..][..k];
+                    for column in 0..n {
+                        let right = &rhs[(row / m * n + column) * k..][..k];
+                        let mut sum = Term::constant(0);
+                        for (&x, &y) in left.iter().zip(right) {
+                            let product = algebra.arithmetic(Binary::Multiply, inner, x, y);
+                            sum = algebra.arithmetic(Binary::Add, inner, sum, product);
+                        }
+                        sums.push(sum);
                     }
-                    sum
-                };
-                out.push(if float { algebra.convert_result(inner, result, sum) } else { sum });
+                }
             }
         }
-        if ring {
-            algebra.note_ring(float);
+        if float {
+            sums.iter_mut().for_each(|sum| *sum = algebra.convert_result(inner, result, *sum));
         }
-        out
+        sums
     }
 }
 

@@ -1,9 +1,9 @@
 //! The value of one tensor element as a term over the region's inputs, kept as a digest. A sum is the sum of its terms'
-//! digests and a product of integers their product in GF(2^61 - 1), twice with independent inputs: two polynomials that
-//! differ agree there with a chance below 2^-100. Other operators are mixed. Knows no operator's meaning.
+//! digests and a product of integers their product in a prime field, twice with independent primes and inputs: two
+//! polynomials that differ agree there with a chance below 2^-100. Other operators are mixed. Knows no operator's meaning.
 
-/// 2^61 - 1, a prime.
-const MODULUS: u64 = (1 << 61) - 1;
+use super::field::Field;
+
 /// Marks a known value: its bits are the low 64.
 const CONSTANT: u128 = 1 << 127;
 /// Marks one byte of an element of several bytes.
@@ -38,16 +38,6 @@ impl Term {
         self.0 & PART != 0 && self.0 & CONSTANT == 0
     }
 
-    /// The same digest as byte `tag` of an element; undone by [`Term::whole`] with the same tag.
-    pub(super) fn part(self, tag: Term) -> Term {
-        Term(self.plus(tag).0 | PART)
-    }
-
-    /// The element whose part this is, if it is one with this tag.
-    pub(super) fn whole(self, tag: Term) -> Term {
-        Term(self.0 & !PART).minus(tag)
-    }
-
     /// A place in a table of `size`: digests are spread evenly already.
     pub(super) fn slot(self, size: usize) -> usize {
         self.0 as usize % size
@@ -60,90 +50,23 @@ impl Term {
     fn of_lanes([a, b]: [u64; 2]) -> Term {
         Term(u128::from(a) | (u128::from(b) << 64))
     }
-
-    /// An integer in the field.
-    pub(super) fn of_integer(value: i128) -> Term {
-        let lane = value.rem_euclid(i128::from(MODULUS)) as u64;
-        Term::of_lanes([lane, lane])
-    }
-
-    #[must_use]
-    pub(super) fn plus(self, other: Term) -> Term {
-        let ([a, b], [c, d]) = (self.lanes(), other.lanes());
-        Term::of_lanes([reduce(a + c), reduce(b + d)])
-    }
-
-    #[must_use]
-    pub(super) fn minus(self, other: Term) -> Term {
-        let ([a, b], [c, d]) = (self.lanes(), other.lanes());
-        Term::of_lanes([reduce(a + MODULUS - c), reduce(b + MODULUS - d)])
-    }
-
-    #[must_use]
-    pub(super) fn times(self, other: Term) -> Term {
-        let ([a, b], [c, d]) = (self.lanes(), other.lanes());
-        let lane = |x: u64, y: u64| reduce_wide(u128::from(x) * u128::from(y));
-        Term::of_lanes([lane(a, c), lane(b, d)])
-    }
-
-    /// 1 over the term; 0 for 0.
-    #[must_use]
-    pub(super) fn inverse(self) -> Term {
-        // Fermat: x^(p - 2).
-        let (mut power, mut result, mut exponent) = (self, Term::of_integer(1), MODULUS - 2);
-        while exponent > 0 {
-            if exponent & 1 == 1 {
-                result = result.times(power);
-            }
-            power = power.times(power);
-            exponent >>= 1;
-        }
-        result
-    }
 }
 
-/// Sums of products of plain terms, reduced seldom.
-pub(super) fn inner_product(pairs: impl Iterator<Item = (Term, Term)>) -> Term {
-    // A product is below 2^122: 32 of them and a rest fit 128 bits.
-    const RUN: u32 = 32;
-    let (mut sums, mut count) = ([0u128; 2], 0);
-    for (a, b) in pairs {
-        let ([a, b], [c, d]) = (a.lanes(), b.lanes());
-        sums[0] += u128::from(a) * u128::from(c);
-        sums[1] += u128::from(b) * u128::from(d);
-        count += 1;
-        if count == RUN {
-            sums = sums.map(|sum| u128::from(reduce_wide(sum)));
-            count = 0;
-        }
-    }
-    Term::of_lanes(sums.map(reduce_wide))
-}
-
-/// Below 2^62 to below the modulus.
-fn reduce(x: u64) -> u64 {
-    if x >= MODULUS { x - MODULUS } else { x }
-}
-
-fn reduce_wide(x: u128) -> u64 {
-    let once = (x & u128::from(MODULUS)) + (x >> 61);
-    let twice = (once as u64 & MODULUS) + (once >> 61) as u64;
-    reduce(reduce(twice))
-}
-
-/// The functions that stand for operators: one family per seed.
+/// The field, and the functions that stand for operators: one family per seed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mixer {
+pub(super) struct Digests {
     keys: [u64; 4],
+    field: Field,
 }
 
-impl Mixer {
-    pub(super) fn new(seed: u64) -> Mixer {
+impl Digests {
+    pub(super) fn new(seed: u64) -> Digests {
         let mut state = act_hlo::random::SplitMix64::new(seed);
-        Mixer { keys: std::array::from_fn(|_| state.next_u64() | 1) }
+        Digests { keys: std::array::from_fn(|_| state.next_u64() | 1), field: Field::new(seed) }
     }
 
     /// A value that stands for `operator` of `operands`, in this order.
+    #[inline]
     pub(super) fn mix(&self, operator: u64, operands: &[Term]) -> Term {
         let [k0, k1, k2, k3] = self.keys;
         let mut state = [operator.wrapping_mul(k2) ^ k0, operator.rotate_left(32).wrapping_mul(k3) ^ k1];
@@ -158,9 +81,79 @@ impl Mixer {
             folded(state[0] ^ k3, state[1] ^ k2 ^ operands.len() as u64),
             folded(state[1] ^ k1, state[0].rotate_left(31) ^ k0),
         ];
-        Term::of_lanes(last.map(|lane| reduce(lane & MODULUS)))
+        Term::of_lanes(self.field.of_bits(last))
+    }
+
+    /// An integer in the field.
+    pub(super) fn integer(&self, value: i128) -> Term {
+        Term::of_lanes(self.field.of_integer(value))
+    }
+
+    /// Of terms that are plain, as all that follow.
+    #[inline]
+    pub(super) fn plus(&self, a: Term, b: Term) -> Term {
+        Term::of_lanes(self.field.plus(a.lanes(), b.lanes()))
+    }
+
+    pub(super) fn minus(&self, a: Term, b: Term) -> Term {
+        Term::of_lanes(self.field.minus(a.lanes(), b.lanes()))
+    }
+
+    #[inline]
+    pub(super) fn times(&self, a: Term, b: Term) -> Term {
+        Term::of_lanes(self.field.times(a.lanes(), b.lanes()))
+    }
+
+    /// 1 over the term; 0 for 0.
+    pub(super) fn inverse(&self, x: Term) -> Term {
+        Term::of_lanes(self.field.inverse(x.lanes()))
+    }
+
+    /// A sum of products.
+    #[inline]
+    pub(super) fn inner_product(&self, a: &[Term], b: &[Term]) -> Term {
+        let lanes = |x: &Term| x.lanes();
+        Term::of_lanes(self.field.inner_product(a.iter().map(lanes).zip(b.iter().map(lanes))))
+    }
+
+    /// The same digest as byte `tag` of an element; undone by [`Digests::whole`] with the same tag.
+    pub(super) fn part(&self, x: Term, tag: Term) -> Term {
+        Term(self.plus(x, tag).0 | PART)
+    }
+
+    /// The element whose part this is, if it is one with this tag.
+    pub(super) fn whole(&self, part: Term, tag: Term) -> Term {
+        self.minus(Term(part.0 & !PART), tag)
     }
 }
+
+/// Digests are random already: a hash of them has to spread known values only.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TermHasher(u64);
+
+impl std::hash::Hasher for TermHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.write_u64(value as u64 ^ (value >> 64) as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// By terms.
+pub(super) type TermMap<T> = std::collections::HashMap<Term, T, std::hash::BuildHasherDefault<TermHasher>>;
 
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -172,27 +165,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_field_is_a_field() {
-        let mixer = Mixer::new(7);
-        let [x, y, z] = [1, 2, 3].map(|k| mixer.mix(k, &[]));
-        assert_eq!(x.plus(y).times(z), z.times(x).plus(y.times(z)));
-        assert_eq!(x.minus(y).plus(y), x);
-        assert_eq!(x.times(x.inverse()), Term::of_integer(1));
-        assert_eq!(Term::of_integer(-3).plus(Term::of_integer(3)), Term::ZERO);
-        let many: Vec<Term> = (0..100).map(|k| mixer.mix(9, &[Term::of_integer(k)])).collect();
-        let one_by_one = many.iter().fold(Term::ZERO, |sum, &v| sum.plus(v.times(v)));
-        assert_eq!(inner_product(many.iter().map(|&v| (v, v))), one_by_one);
-        let largest = Term::of_lanes([MODULUS - 1; 2]);
-        let square = inner_product(std::iter::repeat_n((largest, largest), 100));
-        assert_eq!(square, Term::of_integer(100));
-    }
-
-    #[test]
     fn mixing_tells_operators_orders_and_numbers_of_operands_apart() {
-        let mixer = Mixer::new(7);
-        let [x, y] = [mixer.mix(1, &[]), mixer.mix(2, &[])];
-        let all =
-            [mixer.mix(3, &[x, y]), mixer.mix(3, &[y, x]), mixer.mix(4, &[x, y]), mixer.mix(3, &[x]), x, y];
+        let digests = Digests::new(7);
+        let [x, y] = [digests.mix(1, &[]), digests.mix(2, &[])];
+        let all = [
+            digests.mix(3, &[x, y]),
+            digests.mix(3, &[y, x]),
+            digests.mix(4, &[x, y]),
+            digests.mix(3, &[x]),
+            x,
+            y,
+        ];
         for (k, a) in all.iter().enumerate() {
             assert!(all[..k].iter().all(|b| a != b), "{k}");
             assert!(a.is_plain());
@@ -201,10 +184,11 @@ mod tests {
 
     #[test]
     fn parts_and_constants_are_told_apart() {
-        let mixer = Mixer::new(7);
-        let (x, tag) = (mixer.mix(1, &[]), mixer.mix(2, &[]));
-        assert!(x.part(tag).is_part() && !x.part(tag).is_plain());
-        assert_eq!(x.part(tag).whole(tag), x);
+        let digests = Digests::new(7);
+        let (x, tag) = (digests.mix(1, &[]), digests.mix(2, &[]));
+        let part = digests.part(x, tag);
+        assert!(part.is_part() && !part.is_plain());
+        assert_eq!(digests.whole(part, tag), x);
         assert_eq!(Term::constant(u64::MAX).as_constant(), Some(u64::MAX));
         assert!(Term::POISON.as_constant().is_none() && !Term::POISON.is_plain());
     }

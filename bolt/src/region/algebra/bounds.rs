@@ -7,6 +7,11 @@ use crate::region::term::Term;
 use act_hlo::{Binary, ElemType, Op};
 
 impl Algebra {
+    /// The bounds of a term of a type.
+    pub(super) fn bounded(&self, elem: ElemType, x: Term) -> Option<Bounded> {
+        self.bounded.get(&x).copied().filter(|bounded| bounded.elem == elem)
+    }
+
     /// `x + c` where x is bounded: the bounds move along.
     pub(super) fn pulled(
         &mut self,
@@ -17,7 +22,7 @@ impl Algebra {
         allowed: impl Fn(f64) -> bool,
     ) -> Option<Term> {
         let Number::Float(value) = number(elem, bits?) else { return None };
-        let bounded = *self.bounded.get(&x)?;
+        let bounded = self.bounded(elem, x)?;
         if !allowed(value) {
             return None;
         }
@@ -26,7 +31,7 @@ impl Algebra {
 
     /// `x · c` where x is bounded: the bounds move along.
     pub(super) fn scaled(&mut self, elem: ElemType, x: Term, c: Term, value: f64) -> Option<Term> {
-        let bounded = *self.bounded.get(&x)?;
+        let bounded = self.bounded(elem, x)?;
         // A denormal factor counts as 0, and 0 times infinity is no number.
         let normal = if elem == ElemType::F64 { value.is_normal() } else { (value as f32).is_normal() };
         if !normal {
@@ -58,7 +63,7 @@ impl Algebra {
     /// `min(max(base, low), high)` with `low` at most `high`, in normal form.
     pub(super) fn bound(&mut self, elem: ElemType, base: Term, low: Option<u64>, high: Option<u64>) -> Term {
         // Bounds within bounds.
-        if let Some(&inner) = self.bounded.get(&base) {
+        if let Some(inner) = self.bounded(elem, base) {
             self.laws.insert(Law::Bounds);
             let mut x = inner;
             if let Some(low) = low {
@@ -108,11 +113,12 @@ impl Algebra {
             }
             return value;
         }
-        let none = self.mixer.mix(kind::NONE << 48, &[]);
+        let none = self.digests.mix(kind::NONE << 48, &[]);
         let side = |bound: Option<u64>| bound.map_or(none, Term::constant);
         let key = tag(kind::BOUNDED, 0, elem, elem);
-        let term = self.mixer.mix(key, &[base, side(low), side(high)]);
-        self.bounded.insert(term, Bounded { base, low, high });
+        let term = self.digests.mix(key, &[base, side(low), side(high)]);
+        self.bounded.insert(term, Bounded { elem, base, low, high });
+        self.declare(elem, term);
         if let Some(&narrow) = self.narrow.get(&base)
             && [low, high]
                 .into_iter()
@@ -161,7 +167,7 @@ impl Algebra {
         }
         // A bound on the outer side of one of them bounds the whole.
         for (x, y) in [(a, b), (b, a)] {
-            if let Some(&Bounded { base, low, high }) = self.bounded.get(&x)
+            if let Some(Bounded { base, low, high, .. }) = self.bounded(elem, x)
                 && (if max { high.is_none() } else { low.is_none() })
             {
                 self.laws.insert(Law::Bounds);
@@ -170,13 +176,15 @@ impl Algebra {
             }
         }
         self.laws.insert(Law::Extremum);
+        let (elem, [a, b]) = self.narrowed(elem, [a, b]);
         let members = |algebra: &Algebra, x: Term| match algebra.extrema.get(&x) {
             Some(inner) if inner.max == max && inner.elem == elem => inner.members,
-            _ => algebra.mixer.mix(tag(kind::MEMBER, u64::from(max), elem, elem), &[x]),
+            _ => algebra.digests.mix(tag(kind::MEMBER, u64::from(max), elem, elem), &[x]),
         };
-        let members = members(self, a).plus(members(self, b));
-        let term = self.mixer.mix(tag(kind::EXTREMUM, u64::from(max), elem, elem), &[members]);
+        let members = self.digests.plus(members(self, a), members(self, b));
+        let term = self.digests.mix(tag(kind::EXTREMUM, u64::from(max), elem, elem), &[members]);
         self.extrema.insert(term, Extremum { max, elem, members });
+        self.declare(elem, term);
         if let (Some(&x), Some(&y)) = (self.narrow.get(&a), self.narrow.get(&b))
             && x == y
         {

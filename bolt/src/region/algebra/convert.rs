@@ -2,7 +2,7 @@
 
 use super::{Algebra, Bounded, Level, MEMO, Number, Side, kind, limits, number, tag, wide};
 use crate::region::laws::Law;
-use crate::region::term::Term;
+use crate::region::term::{Digests, Term};
 use act_hlo::{ElemType, Op};
 
 impl Algebra {
@@ -46,7 +46,7 @@ impl Algebra {
         }
         // A maximum flushes denormals, and some of them round to the smallest normal number: where every bit counts, the
         // rounding stays outside.
-        if let Some(&bounded) = self.bounded.get(&x)
+        if let Some(bounded) = self.bounded(from, x)
             && self.level >= Level::Reassociated
         {
             return self.monotone(bounded, from, false, |algebra, x| {
@@ -70,7 +70,7 @@ impl Algebra {
             }
             _ => {}
         }
-        let term = self.mixer.mix(tag(kind::ROUNDED, 0, from, elem), &[x]);
+        let term = self.digests.mix(tag(kind::ROUNDED, 0, from, elem), &[x]);
         self.narrow.insert(term, elem);
         term
     }
@@ -93,20 +93,7 @@ impl Algebra {
             return self.convert_integer(key, from, to, x);
         }
         if from.is_int() && to.is_float() {
-            if let Some(&(original, inner)) = self.widened.get(&x) {
-                self.laws.insert(Law::Widening);
-                return self.convert(original, to, inner);
-            }
-            if to == wide(to)
-                && let Some(&bounded) = self.bounded.get(&x)
-            {
-                return self.monotone(bounded, to, false, |algebra, x| algebra.convert(from, to, x));
-            }
-            if to == wide(to) && from.bits() <= 16 {
-                let term = self.mixer.mix(key, &[x]);
-                self.whole.insert(term, (from, x));
-                return term;
-            }
+            return self.float_of_integer(from, to, x);
         }
         if from.is_float() && to.is_int() {
             let x = self.widen(from, x);
@@ -131,7 +118,7 @@ impl Algebra {
                     Number::Integer(_) => false,
                 })
             };
-            if let Some(&bounded) = self.bounded.get(&x)
+            if let Some(bounded) = self.bounded(from, x)
                 && zero_inside(bounded.low, true)
                 && zero_inside(bounded.high, false)
             {
@@ -140,11 +127,12 @@ impl Algebra {
             if to.bits() < 32 {
                 self.laws.insert(Law::FloatSaturation);
                 let whole = self.convert(from, ElemType::S32, x);
-                return self.mixer.mix(tag(kind::SATURATED, 0, ElemType::S32, to), &[whole]);
+                return self.saturate(ElemType::S32, to, whole);
             }
-            return self.mixer.mix(key, &[x]);
+            let term = self.digests.mix(key, &[x]);
+            return self.declare(to, term);
         }
-        self.mixer.mix(key, &[x])
+        self.digests.mix(key, &[x])
     }
 
     pub(in super::super) fn convert_float(&mut self, from: ElemType, to: ElemType, x: Term) -> Term {
@@ -153,89 +141,171 @@ impl Algebra {
             return self.round(to, x);
         }
         let key = tag(kind::CONVERT, 0, wide(from), to);
-        self.mixer.mix(key, &[x])
+        self.digests.mix(key, &[x])
     }
 
-    pub(in super::super) fn convert_integer(
+    /// A number between the limits of a type that not all of its own type's lie between.
+    fn saturate(&mut self, from: ElemType, to: ElemType, x: Term) -> Term {
+        let term = self.digests.mix(tag(kind::SATURATED, 0, from, to), &[x]);
+        self.saturated.insert(term, (from, x));
+        self.declare(to, term)
+    }
+
+    /// The narrowest type that a term is known to be a number of, among those whose numbers `from` has.
+    fn number_type(&self, from: ElemType, x: Term) -> Option<ElemType> {
+        self.numbers.get(&x).copied().filter(|&elem| within(elem, from))
+    }
+
+    /// Integers as numbers of the narrowest type that all of them are known to be numbers of: what compares or chooses among
+    /// them does the same there.
+    pub(super) fn narrowed<const N: usize>(
         &mut self,
-        key: u64,
-        from: ElemType,
-        to: ElemType,
-        x: Term,
-    ) -> Term {
-        let ((low, high), (to_low, to_high)) = (limits(from), limits(to));
-        if to_low <= low && high <= to_high {
+        elem: ElemType,
+        values: [Term; N],
+    ) -> (ElemType, [Term; N]) {
+        if !elem.is_int() {
+            return (elem, values);
+        }
+        let unknown = values.iter().filter(|x| x.as_constant().is_none());
+        let types = unknown.map(|&x| self.number_type(elem, x).unwrap_or(elem));
+        let join = types.reduce(|a, b| match (within(a, b), within(b, a)) {
+            (true, _) => b,
+            (_, true) => a,
+            _ => elem,
+        });
+        let Some(join) = join else { return (elem, values) };
+        let ((low, high), mask) = (limits(join), u64::MAX >> (64 - join.bits().max(8)));
+        let fits = |x: &Term| match x.as_constant().map(|bits| number(elem, bits)) {
+            Some(Number::Integer(value)) => (low..=high).contains(&value),
+            Some(Number::Float(_)) => false,
+            None => true,
+        };
+        if !values.iter().all(fits) {
+            return (elem, values);
+        }
+        if join != elem {
+            self.laws.insert(Law::Widening);
+            self.laws.insert(Law::Monotone);
+        }
+        (join, values.map(|x| x.as_constant().map_or(x, |bits| Term::constant(bits & mask))))
+    }
+
+    fn float_of_integer(&mut self, from: ElemType, to: ElemType, x: Term) -> Term {
+        if let Some(&(original, inner)) = self.widened.get(&x)
+            && within(original, from)
+        {
+            self.laws.insert(Law::Widening);
+            return self.convert(original, to, inner);
+        }
+        if to == wide(to)
+            && let Some(bounded) = self.bounded(from, x)
+        {
+            return self.monotone(bounded, to, false, |algebra, x| algebra.convert(from, to, x));
+        }
+        let number = self.number_type(from, x).unwrap_or(from);
+        if number != from {
+            self.laws.insert(Law::Widening);
+        }
+        let term = self.digests.mix(tag(kind::CONVERT, 0, number, to), &[x]);
+        if to == wide(to) && number.bits() <= 16 {
+            self.whole.insert(term, (number, x));
+        }
+        term
+    }
+
+    /// Between integers. A digest is a polynomial over numbers, and a term of n bits its value modulo 2^n: what is cut off
+    /// changes no digest, and what is made wider only where it is not one of those numbers.
+    fn convert_integer(&mut self, key: u64, from: ElemType, to: ElemType, x: Term) -> Term {
+        let wider = within(from, to);
+        if wider || to.bits() > from.bits() {
             let slot = x.slot(MEMO);
             let (known, known_key, value) = self.memo[slot];
             if known == x && known_key == key {
                 return value;
             }
-            let value = self.widened_integer(key, from, to, x);
+            let value = self.widened_integer(from, to, x, wider);
             self.memo[slot] = (x, key, value);
             return value;
         }
-        if let Some(&(original, inner)) = self.widened.get(&x) {
+        if let Some(&(original, inner)) = self.widened.get(&x)
+            && to.bits() <= original.bits()
+        {
             self.laws.insert(Law::Widening);
             return self.convert(original, to, inner);
         }
-        if let Some(&Bounded { base, low: Some(low), high: Some(high) }) = self.bounded.get(&x) {
-            let inside = |bits| match number(from, bits) {
-                Number::Integer(value) => (to_low..=to_high).contains(&value),
-                Number::Float(_) => false,
+        if let Some(Bounded { base, low, high, .. }) = self.bounded(from, x) {
+            // What its type bounds already.
+            let known = self.number_type(from, base);
+            let value = |bits: u64| match number(from, bits) {
+                Number::Integer(value) => Some(value),
+                Number::Float(_) => None,
             };
-            if inside(low) && inside(high) {
+            let least = low.map_or_else(|| known.map(|of| limits(of).0), value);
+            let most = high.map_or_else(|| known.map(|of| limits(of).1), value);
+            let (to_low, to_high) = limits(to);
+            let inside = |value: Option<i128>| value.is_some_and(|value| (to_low..=to_high).contains(&value));
+            if inside(least) && inside(most) {
                 self.laws.insert(Law::Saturation);
-                let base = self.mixer.mix(tag(kind::SATURATED, 0, from, to), &[base]);
+                let base = match known {
+                    Some(known) if within(known, to) => base,
+                    _ => self.saturate(from, to, base),
+                };
                 let mask = u64::MAX >> (64 - to.bits().max(8));
-                return self.bound(to, base, Some(low & mask), Some(high & mask));
+                return self.bound(to, base, low.map(|low| low & mask), high.map(|high| high & mask));
             }
         }
-        self.mixer.mix(key, &[x])
+        self.laws.insert(Law::Truncation);
+        x
     }
 
-    pub(in super::super) fn widened_integer(
-        &mut self,
-        key: u64,
-        from: ElemType,
-        to: ElemType,
-        x: Term,
-    ) -> Term {
-        if let Some(&(original, inner)) = self.widened.get(&x) {
-            self.laws.insert(Law::Widening);
-            return self.convert(original, to, inner);
-        }
-        if let Some(&bounded) = self.bounded.get(&x) {
+    /// `keeps`: whether the wider type has all values of the other.
+    fn widened_integer(&mut self, from: ElemType, to: ElemType, x: Term, keeps: bool) -> Term {
+        self.laws.insert(Law::Widening);
+        // Most are elements of operands, which have no bounds.
+        let of = self.number_type(from, x);
+        if keeps && let Some(bounded) = self.bounded(from, x) {
             return self.monotone(bounded, to, false, |algebra, x| algebra.convert(from, to, x));
         }
-        let value = self.mixer.mix(key, &[x]);
+        if keeps
+            && let Some(&(original, base)) = self.saturated.get(&x)
+            && self.numbers.get(&x) == Some(&from)
+        {
+            self.laws.insert(Law::Saturation);
+            let ((low, high), mask) = (limits(from), u64::MAX >> (64 - original.bits().max(8)));
+            let bound = self.bound(original, base, Some(low as u64 & mask), Some(high as u64 & mask));
+            return self.convert(original, to, bound);
+        }
+        if of.is_some() {
+            return x;
+        }
+        let value = self.digests.mix(tag(kind::CONVERT, 0, from, from), &[x]);
         self.widened.insert(value, (from, x));
-        value
+        self.declare(from, value)
     }
 
     /// The bytes of a value, lowest first.
     pub(in super::super) fn bytes(&self, elem: ElemType, x: Term, mut take: impl FnMut(Term)) {
         let width = elem.bytes();
-        if elem == ElemType::U8 {
+        if matches!(elem, ElemType::U8 | ElemType::S8) {
             take(x);
         } else if let Some(bits) = x.as_constant() {
             (0..width).for_each(|k| take(Term::constant((bits >> (8 * k)) & 0xff)));
         } else if x == Term::POISON {
             (0..width).for_each(|_| take(x));
-        } else if let Some(bytes) = self.joined.get(&x) {
+        } else if let Some((of, bytes)) = self.joined.get(&x)
+            && width <= of.bytes()
+        {
             bytes[..width as usize].iter().for_each(|&byte| take(byte));
         } else {
             let x = self.atom(x);
-            (0..width).for_each(|k| take(x.part(self.byte_tag(elem, k))));
+            let tags = &self.byte_tags[elem as usize];
+            (0..width as usize).for_each(|k| take(self.digests.part(x, tags[k])));
         }
-    }
-
-    pub(in super::super) fn byte_tag(&self, elem: ElemType, k: u64) -> Term {
-        self.mixer.mix(tag(kind::PART, k, elem, elem), &[])
     }
 
     /// The value that bytes are, lowest first.
     pub(in super::super) fn of_bytes(&mut self, elem: ElemType, bytes: &[Term]) -> Term {
-        if let (ElemType::U8, [byte]) = (elem, bytes) {
+        if let (ElemType::U8 | ElemType::S8, [byte]) = (elem, bytes) {
             return *byte;
         }
         if bytes.contains(&Term::POISON) {
@@ -248,18 +318,40 @@ impl Algebra {
         if let Some((first, rest)) = bytes.split_first()
             && first.is_part()
         {
-            let whole = first.whole(self.byte_tag(elem, 0));
-            if rest.iter().zip(1..).all(|(byte, k)| *byte == whole.part(self.byte_tag(elem, k))) {
+            let tags = &self.byte_tags[elem as usize];
+            let whole = self.digests.whole(*first, tags[0]);
+            if rest.iter().zip(&tags[1..]).all(|(byte, tag)| *byte == self.digests.part(whole, *tag)) {
                 return whole;
             }
         }
         // Bytes that were never one value of this type: remembered, as they may be taken apart again.
-        let term = self.mixer.mix(tag(kind::BYTES, 0, elem, elem), bytes);
+        let term = self.digests.mix(tag(kind::BYTES, 0, elem, elem), bytes);
         let mut known = [Term::POISON; 8];
         if bytes.len() <= known.len() {
             known[..bytes.len()].copy_from_slice(bytes);
-            self.joined.insert(term, known);
+            self.joined.insert(term, (elem, known));
         }
-        term
+        self.declare(elem, term)
     }
+}
+
+/// Whether a type has all values of another.
+fn within(inner: ElemType, outer: ElemType) -> bool {
+    let ((low, high), (least, most)) = (limits(inner), limits(outer));
+    least <= low && high <= most
+}
+
+/// By type and number. Bytes of integers do not depend on the sign.
+pub(super) fn byte_tags(digests: &Digests) -> Vec<[Term; 8]> {
+    let mut tags = vec![[Term::POISON; 8]; 1 + ElemType::ALL.iter().map(|&e| e as usize).max().unwrap_or(0)];
+    for elem in ElemType::ALL {
+        let of = match elem {
+            ElemType::S16 => ElemType::U16,
+            ElemType::S32 => ElemType::U32,
+            ElemType::S64 => ElemType::U64,
+            other => other,
+        };
+        tags[elem as usize] = std::array::from_fn(|k| digests.mix(tag(kind::PART, k as u64, of, of), &[]));
+    }
+    tags
 }
