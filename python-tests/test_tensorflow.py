@@ -166,23 +166,24 @@ def test_products_run_on_the_device(target: str, types: str, instruction: str, t
 
 CANNOT = """
 import json
-import tensorflow as tf
+import numpy as np, tensorflow as tf
 
 def outcome(body):
     try:
-        return ["ran", str(body())]
+        return f"ran: {body()}"
     except Exception as error:
-        return [type(error).__name__, str(error)]
+        return f"{type(error).__name__}: {error}"
 
 x = tf.ones([4, 4])
 compiled = tf.function(lambda x: x @ x, jit_compile=True)
 outcomes = {
     "print": outcome(lambda: tf.function(lambda x: (tf.print(x), x)[1], jit_compile=True)(x)),
     "string": outcome(lambda: tf.function(lambda x, s: x, jit_compile=True)(x, tf.constant("a"))),
-    "memory": outcome(lambda: tf.config.experimental.get_memory_info("ACT:0")),
-    "text": outcome(lambda: compiled.experimental_get_compiler_ir(x)(stage="hlo")),
-    "text for CPU": outcome(
-        lambda: compiled.experimental_get_compiler_ir(x)(stage="hlo", device_name="CPU:0")
+    "memory": outcome(lambda: tf.config.experimental.get_memory_info("ACT:9")),
+    "stage": outcome(lambda: compiled.experimental_get_compiler_ir(x)(stage="optimized_hlo_dot")),
+    "number": outcome(lambda: tf.debugging.check_numerics(tf.constant([np.nan]), "mine")),
+    "number in a function": outcome(
+        lambda: tf.function(lambda x: tf.debugging.check_numerics(x, "mine") + 1)(tf.constant([np.inf]))
     ),
 }
 print(json.dumps([outcomes, float(tf.reduce_sum(compiled(x)))]))
@@ -192,15 +193,79 @@ print(json.dumps([outcomes, float(tf.reduce_sum(compiled(x)))]))
 def test_what_cannot_be_done_there_fails_with_its_reason() -> None:
     """And what comes after it runs."""
     outcomes, after = answer(CANNOT)
-    reasons = {name: f"{kind}: {text}" for name, (kind, text) in outcomes.items()}
-    assert reasons["print"].startswith("InvalidArgumentError")
-    assert "Detected unsupported operations" in reasons["print"]
-    assert reasons["string"].startswith("InvalidArgumentError")
-    assert "string" in reasons["string"]
-    assert reasons["memory"].startswith("ValueError: Allocator stats not available")
-    assert reasons["text"].startswith("ValueError: Failed getting HLO text")
-    assert reasons["text for CPU"].startswith("ran: HloModule")
+    assert outcomes["print"].startswith("InvalidArgumentError")
+    assert "Detected unsupported operations" in outcomes["print"]
+    assert outcomes["string"].startswith("InvalidArgumentError")
+    assert "string" in outcomes["string"]
+    assert outcomes["memory"].startswith("ValueError: No matching devices found")
+    assert outcomes["stage"].startswith("ValueError: act: there is no stage optimized_hlo_dot")
+    assert outcomes["number"].startswith("InvalidArgumentError")
+    assert "mine : Tensor had NaN values" in outcomes["number"]
+    assert outcomes["number in a function"].startswith("InvalidArgumentError")
     assert after == 64
+
+
+TEXTS = """
+import json
+import numpy as np, tensorflow as tf
+a = tf.constant(np.ones((32, 32), np.int8))
+weights = tf.Variable(np.ones((32, 32), np.int8))
+offset = tf.constant(np.ones((32, 32), np.int32))
+
+@tf.function(jit_compile=True)
+def product(a):
+    return tf.matmul(a, weights, output_type=tf.int32) + offset
+
+text = product.experimental_get_compiler_ir(a)
+stages = ["stablehlo", "hlo", "hlo_no_metadata", "optimized_hlo"]
+texts = {stage: text(stage=stage) for stage in stages}
+texts["by specification"] = product.experimental_get_compiler_ir(tf.TensorSpec([32, 32], tf.int8))(
+    stage="optimized_hlo"
+)
+texts["of a platform"] = text(stage="optimized_hlo", platform_name="ACT")
+texts["for CPU"] = tf.function(lambda x: x @ x, jit_compile=True).experimental_get_compiler_ir(
+    tf.ones([4, 4])
+)(stage="optimized_hlo", device_name="CPU:0")
+stages = ["hlo_serialized", "optimized_hlo_serialized", "optimized_hlo_proto_serialized"]
+sizes = [len(text(stage=stage)) for stage in stages]
+# Its compilation is not the function's.
+right = bool((product(a).numpy() == 33).all())
+print(json.dumps([texts, sizes, right]))
+"""
+
+
+def test_programs_are_shown_as_they_run() -> None:
+    """Before XLA and after it, with a call in the place of what the device does."""
+    texts, sizes, right = answer(TEXTS, target="gemmini")
+    assert texts["stablehlo"].startswith(("module", "#loc"))
+    for stage in ("hlo", "hlo_no_metadata"):
+        assert texts[stage].startswith("HloModule")
+        assert " dot(" in texts[stage]
+        assert "custom-call" not in texts[stage]
+    assert "metadata=" not in texts["hlo_no_metadata"]
+    for stage in ("optimized_hlo", "by specification", "of a platform"):
+        assert texts[stage].startswith("HloModule")
+        assert 'custom_call_target="act' in texts[stage], texts[stage]
+        assert " dot(" not in texts[stage]
+    assert " dot(" in texts["for CPU"]
+    assert min(sizes) > 100
+    # HloProto has the module behind a tag and its length.
+    assert 2 <= sizes[2] - sizes[1] <= 4
+    assert right
+
+
+def test_tensors_are_exchanged_by_dlpack() -> None:
+    code = """
+import json
+import numpy as np, tensorflow as tf
+x = tf.constant([[1.0, 2.0]]) * 3
+there = tf.experimental.dlpack.from_dlpack(tf.experimental.dlpack.to_dlpack(x))
+device = [int(number) for number in x.__dlpack_device__()]
+values = [np.from_dlpack(x).tolist(), np.from_dlpack(tf.constant([7, 8])).tolist(), there.numpy().tolist()]
+print(json.dumps([values, device, (x + there).device[-5:]]))
+"""
+    # 1, 0: the host's memory.
+    assert answer(code) == [[[[3, 6]], [7, 8], [[3, 6]]], [1, 0], "ACT:0"]
 
 
 TWO_DEVICES = """

@@ -263,6 +263,12 @@ args_struct! {
         /// The executable to destroy.
         executable: *mut Executable,
     }
+    ExecutableNumOutputsArgs = "PJRT_Executable_NumOutputs_Args" for ExecutableNumOutputs {
+        /// The executable asked about.
+        executable: *mut Executable,
+        /// Out.
+        num_outputs: usize,
+    }
     ExecutableOptimizedProgramArgs = "PJRT_Executable_OptimizedProgram_Args" for ExecutableOptimizedProgram {
         /// The executable asked about.
         executable: *mut Executable,
@@ -354,6 +360,26 @@ args_struct! {
     BufferDestroyArgs = "PJRT_Buffer_Destroy_Args" for BufferDestroy {
         /// The buffer to destroy.
         buffer: *mut Buffer,
+    }
+    BufferOnDeviceSizeInBytesArgs = "PJRT_Buffer_OnDeviceSizeInBytes_Args" for BufferOnDeviceSizeInBytes {
+        /// The buffer asked about.
+        buffer: *mut Buffer,
+        /// Out.
+        on_device_size_in_bytes: usize,
+    }
+    BufferDeviceArgs = "PJRT_Buffer_Device_Args" for BufferDevice {
+        /// The buffer asked about.
+        buffer: *mut Buffer,
+        /// Out; belongs to the client.
+        device: *mut Device,
+    }
+    BufferCopyToDeviceArgs = "PJRT_Buffer_CopyToDevice_Args" for BufferCopyToDevice {
+        /// The buffer to copy.
+        buffer: *mut Buffer,
+        /// Device to copy to.
+        dst_device: *mut Device,
+        /// Out; the caller destroys it.
+        dst_buffer: *mut Buffer,
     }
     BufferMemoryArgs = "PJRT_Buffer_Memory_Args" for BufferMemory {
         /// The buffer asked about.
@@ -496,6 +522,7 @@ pub(crate) fn layouts() -> Vec<Layout> {
         Layout::of::<TopologyDescriptionGetDeviceDescriptionsArgs>(),
         Layout::of::<CompileArgs>(),
         Layout::of::<ExecutableDestroyArgs>(),
+        Layout::of::<ExecutableNumOutputsArgs>(),
         Layout::of::<ExecutableOptimizedProgramArgs>(),
         Layout::of::<ExecutableGetCostAnalysisArgs>(),
         Layout::of::<ExecutableSerializeArgs>(),
@@ -506,6 +533,9 @@ pub(crate) fn layouts() -> Vec<Layout> {
         Layout::of::<LoadedExecutableGetExecutableArgs>(),
         Layout::of::<LoadedExecutableExecuteArgs>(),
         Layout::of::<BufferDestroyArgs>(),
+        Layout::of::<BufferOnDeviceSizeInBytesArgs>(),
+        Layout::of::<BufferDeviceArgs>(),
+        Layout::of::<BufferCopyToDeviceArgs>(),
         Layout::of::<BufferMemoryArgs>(),
         Layout::of::<BufferCopyToMemoryArgs>(),
         Layout::of::<BufferToHostBufferArgs>(),

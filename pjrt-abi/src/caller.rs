@@ -204,6 +204,14 @@ impl Client {
         Ok(buffer)
     }
 
+    /// A vector that the library has made, which is destroyed when dropped.
+    ///
+    /// # Safety
+    /// `buffer` must be a live buffer of this client's that nobody else destroys.
+    pub unsafe fn adopt(&self, buffer: *mut base::Buffer) -> Buffer<'_> {
+        Buffer { client: self, buffer }
+    }
+
     /// Waits for an event and destroys it.
     fn wait(&self, event: *mut Event) -> Result<(), Failed> {
         let mut wait = EventAwaitArgs::new();
@@ -238,6 +246,11 @@ pub struct Buffer<'a> {
 }
 
 impl Buffer<'_> {
+    /// The buffer itself.
+    pub fn as_ptr(&self) -> *mut base::Buffer {
+        self.buffer
+    }
+
     /// The elements.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from act_pjrt import _library
+from act_pjrt import _library, _tensorflow_context
 
 __all__ = ["enable"]
 
@@ -71,7 +71,9 @@ def _load_into(tensorflow: Any) -> None:
             "act: TensorFlow is in use already; call act_pjrt.tensorflow.enable() before its first operation"
         )
     _library.export_engine_paths()
-    load_library.load_pluggable_device_library(str(_library.path().with_name(_LOADER)))
+    loader = _library.path().with_name(_LOADER)
+    load_library.load_pluggable_device_library(str(loader))
+    _tensorflow_context.install(loader)
 
 
 def _own_version() -> str:

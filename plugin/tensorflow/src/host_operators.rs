@@ -1,5 +1,5 @@
-//! Which operators run on the host though XLA has them: those of lists, random generators and
-//! one where XLA is wrong. Data only.
+//! Which operators run on the host though XLA has them: those of lists, random generators, checks, and one where XLA is
+//! wrong. Data only.
 //!
 //! Lists of tensors are what loops of `tf.function` and their gradients keep. XLA has no value for a list, so the kernels
 //! that TensorFlow makes for the device fail outside of compiled functions. A list here lies in the host's memory with its
@@ -8,6 +8,8 @@
 //! Random generators with state ignore their seeds when XLA compiles them, and XLA maps the bits of those without state
 //! to floats in another way. On the host a seed gives the values that it gives on stock TensorFlow; in compiled functions
 //! both have XLA's.
+//!
+//! A check of numbers is nothing to XLA, which hands its operand on; here it fails as it should.
 //!
 //! The eigenvalues of a Hermitian matrix are complex numbers by their declared type, and real ones by what TensorFlow's
 //! XLA bridge computes; what is read for them would not be what was meant.
@@ -87,6 +89,8 @@ pub(crate) const OPERATORS: &[Operator] = &[
         variadic: false,
         has_state: false,
     },
+    operator(c"CheckNumerics", &[c"tensor", c"output"]),
+    operator(c"CheckNumericsV2", &[c"tensor", c"output"]),
     hermitian(COMPLEX64),
     hermitian(COMPLEX128),
     generator(c"Multinomial", &[c"logits", c"num_samples", c"output"]),

@@ -1,5 +1,6 @@
 //! The PJRT plugin beside this library, and the function table that TensorFlow gets: the plugin's, except that making a
-//! client adds the options for which TensorFlow has no words. Knows nothing of TensorFlow.
+//! client adds the options for which TensorFlow has no words, and that memory in use is counted. Knows nothing of
+//! TensorFlow.
 
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
@@ -8,9 +9,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pjrt_abi::args::{Args, ClientCreateArgs, ErrorMessageArgs};
 use pjrt_abi::layout::CStruct;
-use pjrt_abi::{Api, ApiRef, ApiVersion, Error, NamedValue, NamedValueUnion, Slot, named_value_type};
+use pjrt_abi::{Api, ApiRef, ApiVersion, Client, Error, NamedValue, NamedValueUnion, Slot, named_value_type};
 
-use crate::contained;
+use crate::{contained, memory};
 
 /// The plugin's file name.
 const PLUGIN: &str = "libact_pjrt.so";
@@ -29,6 +30,9 @@ struct Table(*mut Api);
 unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
+
+/// The client, once it is made.
+static CLIENT: AtomicPtr<Client> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What the last attempt to make a client said.
 static FAILURE: Mutex<Option<String>> = Mutex::new(None);
@@ -62,10 +66,19 @@ fn new_table(api: Option<ApiRef>) -> Api {
             slots[slot.index()] = api.function(slot);
         }
         slots[Slot::ClientCreate.index()] = Some(create_client);
+        for (slot, function) in memory::HOOKS {
+            slots[slot.index()] = Some(function);
+        }
         (version.major_version, version.minor_version) = api.version();
         extension_start = api.extensions().next().unwrap_or_default();
     }
     Api { struct_size: size_of::<Api>(), extension_start, version, slots }
+}
+
+/// The client that TensorFlow has made, which lives for the rest of the process.
+pub(crate) fn client() -> Option<*mut Client> {
+    let client = CLIENT.load(Ordering::Acquire);
+    (!client.is_null()).then_some(client)
 }
 
 /// How many devices there are: as many as XLA's flag says, or one. Decided when first asked for.
@@ -119,6 +132,8 @@ unsafe fn create_with_options(args: *mut ClientCreateArgs) -> *mut Error {
         error
     };
     if error.is_null() {
+        // SAFETY: the plugin has filled in the client that it made.
+        CLIENT.store(unsafe { (*args).client }, Ordering::Release);
         publish_extensions(api);
     } else {
         // SAFETY: the plugin has just made it.
