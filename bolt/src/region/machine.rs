@@ -289,9 +289,21 @@ impl<'a> TermMachine<'a> {
     fn concrete(&mut self, node: usize, op: InstrId, alpha: &[AttrVal]) -> Result<Rc<Concrete>, Stop> {
         let varies = self.varies.get(usize::from(op.0)).copied().unwrap_or(false);
         let key = (op, alpha.to_vec(), if varies { self.registers.clone() } else { Vec::new() });
-        if let Some(known) = self.concrete.get(&key) {
-            return Ok(Rc::clone(known));
+        let made = match self.concrete.get(&key) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let made = Rc::new(self.instantiated(op, alpha)?);
+                self.concrete.insert(key, Rc::clone(&made));
+                made
+            }
+        };
+        if !varies {
+            self.of_node.insert(node, Rc::clone(&made));
         }
+        Ok(made)
+    }
+
+    fn instantiated(&self, op: InstrId, alpha: &[AttrVal]) -> Result<Concrete, Stop> {
         let Some(instr) = self.isa.instrs.get(usize::from(op.0)) else {
             return Err(self.fault("?", "", FaultKind::NoSuchInstruction));
         };
@@ -300,12 +312,7 @@ impl<'a> TermMachine<'a> {
             .and_then(|graph| Ok((graph, instr.alpha_env(alpha)?)));
         let (graph, alpha) =
             made.map_err(|e: InstantiateError| self.fault(&instr.name, "", FaultKind::from(e)))?;
-        let made = Rc::new(Concrete { graph: TermGraph::new(graph).map_err(Stop::Term)?, alpha });
-        self.concrete.insert(key, Rc::clone(&made));
-        if !varies {
-            self.of_node.insert(node, Rc::clone(&made));
-        }
-        Ok(made)
+        Ok(Concrete { graph: TermGraph::new(graph).map_err(Stop::Term)?, alpha })
     }
 
     fn instr(&mut self, concrete: &Concrete, op: InstrId, beta: &[BetaVal]) -> Result<(), Stop> {
