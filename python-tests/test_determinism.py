@@ -49,7 +49,8 @@ def processors(run: int) -> Iterator[None]:
         ("product.hlo", "gemmini", ("--alloc", "cpsat")),
         ("attention.hlo", "h_qkv", ()),
         ("attention.hlo", "h_qkv", ("--alloc", "cpsat")),
-        ("product_bf16_transposed_right.hlo", "amx", ()),
+        ("product_bytes_padded.hlo", "amx", ()),
+        ("product_bytes_padded.hlo", "amx", ("--alloc", "cpsat")),
         ("softmax_columns.hlo", "trainium", ()),
         # A refusal is an answer as well.
         ("product.hlo", "h_qkv", ()),

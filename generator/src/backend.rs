@@ -26,10 +26,12 @@ pub enum CompileError {
     #[error(transparent)]
     NoSelection(#[from] SelectError),
     /// Phase 2 could place none of the candidates; the reason is that of the cheapest.
-    #[error("{reason} (after {tried} candidates)")]
+    #[error("{reason} (after {tried} candidates, {})", if *all { "all that were found" } else { "where the search ends" })]
     NoAllocation {
         reason: AllocError,
         tried: usize,
+        /// There are no more candidates.
+        all: bool,
         /// Orders that the allocators gave up on, each at the end of what it may take.
         given_up: u32,
     },
@@ -99,8 +101,9 @@ impl Backend {
             let aversion = error.as_ref().and_then(|error| self.aversion(error));
             let new = aversion.filter(|aversion| !avoided.contains(aversion));
             avoided.extend(new);
-            let more = left > 0 && allocation.given_up > 0;
-            if more && (new.is_some_and(|aversion| selection.avoid(aversion)) || selection.advance()) {
+            let within_limits = left > 0 && allocation.given_up > 0;
+            if within_limits && (new.is_some_and(|aversion| selection.avoid(aversion)) || selection.advance())
+            {
                 continue;
             }
             let tried = (options.candidates.failures - left) as usize;
@@ -108,6 +111,7 @@ impl Backend {
                 Some(reason) => CompileError::NoAllocation {
                     reason,
                     tried,
+                    all: within_limits,
                     given_up: options.allocation.given_up - allocation.given_up,
                 },
                 None => CompileError::NoSelection(SelectError::LimitReached {

@@ -7,7 +7,7 @@
 mod random_kernels;
 
 use act_generator::phase1::{SelectError, StopReason};
-use act_generator::phase2::{AllocError, Shortage};
+use act_generator::phase2::{AllocError, Shortage, SpillSearch};
 use act_generator::{Backend, CompileError, Compiled, Options, SumOfCosts};
 use act_hlo::compare::{Difference, PERMITTED_ROUNDINGS, compare};
 use act_hlo::random::{SplitMix64, random_literal};
@@ -108,8 +108,11 @@ fn checked(isa: &Isa, kernel: &TiledKernel, error: &CompileError) -> (Refusal, S
         CompileError::NoSelection(SelectError::NoStore { .. }) => (Refusal::Gap, "no store".to_owned()),
         CompileError::NoAllocation { reason, .. } => {
             let reason = match reason {
-                AllocError::NoFit { shortage, .. } => {
+                AllocError::NoFit { shortage, spills, .. } if *spills == SpillSearch::default() => {
                     format!("proven: no room in {}", buffers(Some(shortage)))
+                }
+                AllocError::NoFit { shortage, .. } => {
+                    format!("no way to make room found in {}", buffers(Some(shortage)))
                 }
                 AllocError::GaveUp { shortage, .. } => {
                     format!("no room found in {}", buffers(shortage.as_ref()))

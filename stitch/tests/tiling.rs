@@ -3,15 +3,16 @@
 
 use act_hlo::{Binary, DotDims, ElemType, Graph, Literal, NodeId, Op, Shape, Unary, eval};
 use act_isa::{
-    Affine, AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Expr, Hbm, Instr, Isa, LoopId,
-    Place, Slice, Space, Stmt, SymOp, View,
+    Affine, AttrDecl, AttrKind, Buffer, BufferId, BufferSlice, Computation, Expr, Hbm, HbmWindow, Instr, Isa,
+    LoopId, Place, Slice, Space, Stmt, SymOp, View,
 };
 use act_stitch::region::choice::choices;
+use act_stitch::region::larger::larger_tiles;
 use act_stitch::region::pack_order::{Packing, pack};
 use act_stitch::tile::granularity::operand_groups;
 use act_stitch::tile::{
-    Axes, AxisTile, Joining, Nest, NestError, NormalRegion, Segments, TileChoice, TilePlan, build_nest,
-    join_depths, normalize, reshaped_views,
+    Axes, AxisTile, Joining, MOST_KERNELS, Nest, NestError, NormalRegion, Segments, TileChoice, TilePlan,
+    build_nest, join_depths, normalize, reshaped_views,
 };
 use std::collections::BTreeMap;
 
@@ -60,6 +61,42 @@ fn machine(m: i64, n: i64, k: i64) -> Isa {
         }],
         ..Isa::default()
     }
+}
+
+/// The same with loads of `reach` elements in a row, and with so many columns in its buffer.
+fn with_wide_loads(isa: Isa, reach: i64, columns: u64) -> Isa {
+    let instr = |name: &str| Instr { name: name.to_owned(), cost: Expr::Int(1), ..Instr::default() };
+    let window = HbmWindow {
+        start: Expr::Beta(0),
+        dims: vec![(Expr::Int(4), Expr::Int(64)), (Expr::Int(4 * reach), Expr::Int(1))],
+    };
+    let slot = BufferSlice {
+        buffer: BufferId(0),
+        start: vec![Expr::Int(0), Expr::Int(0)],
+        len: vec![Expr::Int(4), Expr::Int(reach)],
+    };
+    let stmt = |op: SymOp, operands: Vec<usize>, elem: ElemType, dims: &[i64]| Stmt {
+        name: String::new(),
+        op,
+        operands,
+        elem,
+        dims: dims.iter().map(|&d| Expr::Int(d)).collect(),
+    };
+    let stmts = vec![
+        stmt(SymOp::Parameter(0), vec![], ElemType::U8, &[4, 4 * reach]),
+        stmt(SymOp::Reshape, vec![0], ElemType::U8, &[4, reach, 4]),
+        stmt(SymOp::BitcastConvert, vec![1], ElemType::S32, &[4, reach]),
+    ];
+    let load = Instr {
+        inputs: vec![Slice::Hbm(window)],
+        outputs: vec![Slice::OnChip(slot)],
+        computation: Computation { stmts, roots: vec![2] },
+        ..instr("load")
+    };
+    let mut buffers = isa.buffers.clone();
+    buffers[0].access[1] = columns;
+    let instrs = isa.instrs.iter().cloned().chain([load]).collect();
+    Isa { instrs, buffers, ..isa }
 }
 
 /// Segments of d0 and the accumulators that live between kernels, while a plan is executed.
@@ -180,7 +217,10 @@ fn noise(shape: &Shape, seed: u64) -> Literal {
 
 /// Runs every choice of every packing level and compares; returns how many plans were run.
 fn check(graph: &Graph, granularity: (i64, i64, i64)) -> usize {
-    let isa = machine(granularity.0, granularity.1, granularity.2);
+    check_on(&machine(granularity.0, granularity.1, granularity.2), graph)
+}
+
+fn check_on(isa: &Isa, graph: &Graph) -> usize {
     let view = |space, id: NodeId| View::row_major(space, graph.shape(id));
     let operands: Vec<View> =
         graph.params().iter().enumerate().map(|(k, &id)| view(Space::Operand(k as u16), id)).collect();
@@ -191,8 +231,8 @@ fn check(graph: &Graph, granularity: (i64, i64, i64)) -> usize {
     let expected = eval(graph, &inputs).expect("the region evaluates");
     let region = normalize(graph, &operands, &results).expect("views fit");
     let reshaped = reshaped_views(&region).expect("infers");
-    let plans = run_all(&region, &isa, &inputs, &expected);
-    plans + reshaped.map_or(0, |region| run_all(&region, &isa, &inputs, &expected))
+    let plans = run_all(&region, isa, &inputs, &expected);
+    plans + reshaped.map_or(0, |region| run_all(&region, isa, &inputs, &expected))
 }
 
 /// Runs every choice of every packing level of a region and compares; returns how many plans were run.
@@ -202,10 +242,14 @@ fn run_all(region: &NormalRegion, isa: &Isa, inputs: &[Literal], expected: &[Lit
     for level in Packing::LEVELS {
         let Some((region, packed)) = pack(region, &axes, level).expect("permutes") else { continue };
         let axes = Axes::of_graph(&region.graph);
-        for mut choice in choices(&region, &axes, isa, true, level) {
+        let plain = choices(&region, &axes, isa, true, level);
+        let larger = plain.iter().filter(|_| level == Packing::None);
+        let larger: Vec<TileChoice> =
+            larger.flat_map(|choice| larger_tiles(&region, &axes, isa, choice)).collect();
+        for mut choice in plain.into_iter().chain(larger) {
             choice.packed_leaves.clone_from(&packed);
             choice.packed_results = vec![level.is_total(); region.results.len()];
-            let plan = build_nest(&region, &axes, &choice).expect("a nest");
+            let plan = build_nest(&region, &axes, &choice, MOST_KERNELS).expect("a nest");
             let (got, _) = execute(&region, &plan, inputs);
             // A result may be written in another shape than the program's, in the same order.
             let bytes = |of: &[Literal]| of.iter().map(|l| l.bytes().to_vec()).collect::<Vec<_>>();
@@ -243,6 +287,60 @@ fn ragged_products_with_bias_and_relu() {
     }
 }
 
+/// A product with an addend and a bound, so that all phases of a sum do something.
+fn bounded_sum(m: u64, k: u64, n: u64) -> Graph {
+    let (mut graph, dot) = matmul(m, k, n);
+    let shape = Shape::new(ElemType::S32, [m, n]);
+    let addend = graph.parameter(Shape::new(ElemType::S8, [m, n]));
+    let wide = graph.add_declared(Op::Convert, &[addend], Some(&shape)).unwrap();
+    let sum = graph.add(Op::Binary(Binary::Add), &[dot, wide]).unwrap();
+    let other = graph.parameter(shape);
+    let least = graph.add(Op::Binary(Binary::Minimum), &[sum, other]).unwrap();
+    graph.add_root(least).unwrap();
+    graph
+}
+
+#[test]
+fn tiles_of_several_blocks_have_the_same_results() {
+    let blocked = |isa: &Isa, graph: &Graph| {
+        let view = |space, id: NodeId| View::row_major(space, graph.shape(id));
+        let operands: Vec<View> =
+            graph.params().iter().zip(0..).map(|(&id, k)| view(Space::Operand(k), id)).collect();
+        let region = normalize(graph, &operands, &[view(Space::Result(0), graph.roots()[0])]).unwrap();
+        let axes = Axes::of_graph(&region.graph);
+        let plain = choices(&region, &axes, isa, true, Packing::None);
+        let larger = plain.iter().flat_map(|choice| larger_tiles(&region, &axes, isa, choice));
+        larger.filter_map(|choice| choice.contraction?.blocks).collect::<Vec<_>>()
+    };
+    for (columns, stacked) in [(4, true), (1 << 20, false)] {
+        let isa = with_wide_loads(machine(4, 4, 4), 16, columns);
+        let (mut in_blocks, mut plans) = (0, 0);
+        for (m, k, n) in [
+            (16, 16, 16),
+            (16, 64, 32),
+            (5, 17, 23),
+            (4, 40, 44),
+            (9, 33, 6),
+            (1, 50, 13),
+            (7, 3, 70),
+            (16, 19, 4),
+        ] {
+            let (mut plain, dot) = matmul(m, k, n);
+            plain.add_root(dot).unwrap();
+            for graph in [plain, bounded_sum(m, k, n)] {
+                let found = blocked(&isa, &graph);
+                assert!(
+                    found.iter().all(|blocks| blocks.stacked == stacked && blocks.width == 4),
+                    "{found:?}"
+                );
+                in_blocks += found.len();
+                plans += check_on(&isa, &graph);
+            }
+        }
+        assert!(in_blocks > 20 && plans > 100, "{in_blocks} {plans}");
+    }
+}
+
 #[test]
 fn kernels_run_once_per_tile_of_the_product() {
     for (m, k, n) in [(16u64, 16, 16), (17, 33, 15), (64, 130, 1)] {
@@ -256,7 +354,7 @@ fn kernels_run_once_per_tile_of_the_product() {
         let region = normalize(&graph, &operands, &results).unwrap();
         let axes = Axes::of_graph(&region.graph);
         let choice = choices(&region, &axes, &isa, true, Packing::None).remove(0);
-        let plan = build_nest(&region, &axes, &choice).unwrap();
+        let plan = build_nest(&region, &axes, &choice, MOST_KERNELS).unwrap();
         let inputs: Vec<Literal> = graph.params().iter().map(|&p| noise(graph.shape(p), 3)).collect();
         let (_, kernels) = execute(&region, &plan, &inputs);
         let tiles = m.div_ceil(16) * n.div_ceil(16);
@@ -319,7 +417,7 @@ fn a_value_read_twice_is_one_input() {
         let axes = Axes::of_graph(&region.graph);
         for mut choice in choices(&region, &axes, &machine(4, 4, 4), true, level) {
             choice.packed_leaves.clone_from(&packed);
-            let plan = build_nest(&region, &axes, &choice).unwrap();
+            let plan = build_nest(&region, &axes, &choice, MOST_KERNELS).unwrap();
             for kernel in plan.kernels.iter().map(|planned| &planned.kernel) {
                 let has = |op: &str| kernel.graph.nodes().iter().any(|n| n.op.name() == op);
                 // Both factors of the product, or what was accumulated, and the bias.
@@ -343,13 +441,13 @@ fn ragged_edges_stay_within_a_budget() {
         let operands = [view(Space::Operand(0), x), view(Space::Operand(1), y)];
         let region = normalize(&graph, &operands, &[view(Space::Result(0), sum)]).unwrap();
         let axes = Axes::of_graph(&region.graph);
-        let tile = AxisTile { len: 2, squeezed: false, padded: false };
+        let tile = AxisTile::of(2);
         let root = region.graph.roots()[0];
         let tiles = axes.of(root).iter().map(|&axis| (axis, tile)).collect();
         let choice = TileChoice { tiles, ..TileChoice::default() };
-        match build_nest(&region, &axes, &choice) {
+        match build_nest(&region, &axes, &choice, MOST_KERNELS) {
             Ok(plan) => assert_eq!(Some(plan.kernels.len()), most),
-            Err(error) => assert_eq!((error, most), (NestError::TooManyKernels, None)),
+            Err(error) => assert_eq!((error, most), (NestError::TooManyKernels { most: MOST_KERNELS }, None)),
         }
     }
 }
@@ -376,7 +474,7 @@ fn right_operands_in_groups() {
             choice.packed_leaves.clone_from(&packed);
             choice.packed_results = vec![true];
             choice.leaf_groups = vec![None, Some((axes.of(right)[0], 2))];
-            let plan = build_nest(&region, &axes, &choice).unwrap();
+            let plan = build_nest(&region, &axes, &choice, MOST_KERNELS).unwrap();
             let (got, _) = execute(&region, &plan, &inputs);
             assert_eq!(got, expected, "{choice:?}\n{plan:#?}");
             let pairs =

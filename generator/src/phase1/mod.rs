@@ -65,7 +65,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { iterations: 32, nodes: 20_000, expansions: 8_000, settled: 1_500 }
+        Limits { iterations: 48, nodes: 20_000, expansions: 8_000, settled: 1_500 }
     }
 }
 

@@ -135,12 +135,13 @@ pub enum AllocError {
     /// The graph is not one for this description and kernel.
     #[error("the pii graph does not fit its description at %{}: {reason}", node.0)]
     Malformed { node: PiiId, reason: String },
-    /// Proven: no order has an allocation.
-    #[error("no allocation exists: {shortage}")]
-    NoFit { shortage: Shortage, orders: u32 },
+    /// Proven: no order has an allocation as long as no value is moved out of the way, and nothing was found with
+    /// such moves.
+    #[error("{}", no_fit(shortage, *spills))]
+    NoFit { shortage: Shortage, orders: u32, spills: SpillSearch },
     /// Neither found nor excluded within the limits.
-    #[error("no allocation found in {orders} orders{}", in_first(shortage.as_ref()))]
-    GaveUp { shortage: Option<Shortage>, orders: u32 },
+    #[error("the search for an allocation gave up after {orders} orders{}{spills}", in_first(shortage.as_ref()))]
+    GaveUp { shortage: Option<Shortage>, orders: u32, spills: SpillSearch },
     /// Instructions overwrite in place what others still need, in a circle.
     #[error("instructions overwrite each other's operands in every order")]
     NoOrder,
@@ -159,6 +160,44 @@ pub enum AllocError {
     /// The check of the finished code failed: a mistake of this crate, answered by a refusal.
     #[error("the allocation failed its check: {0}")]
     Unverified(String),
+}
+
+/// What came of moving values out of full buffers to main memory and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpillSearch {
+    /// Ways that were tried, none of which has an allocation.
+    pub ways: u32,
+    /// The search ended at a limit: there may be other ways.
+    pub limited: bool,
+}
+
+impl AllocError {
+    fn with_spills(mut self, tried: SpillSearch) -> AllocError {
+        if let AllocError::NoFit { spills, .. } | AllocError::GaveUp { spills, .. } = &mut self {
+            *spills = tried;
+        }
+        self
+    }
+}
+
+impl fmt::Display for SpillSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SpillSearch { ways, limited } = self;
+        match (ways, limited) {
+            (0, false) => Ok(()),
+            (0, true) => f.write_str("; spilling values or loading them again was not tried"),
+            (_, true) => write!(
+                f,
+                "; the search for room gave up after {ways} ways to spill values or to load them again"
+            ),
+            (_, false) => write!(f, "; of {ways} ways to spill values or to load them again none makes room"),
+        }
+    }
+}
+
+fn no_fit(shortage: &Shortage, spills: SpillSearch) -> String {
+    let found = if spills == SpillSearch::default() { "exists" } else { "found" };
+    format!("no allocation {found}: {shortage}{spills}")
 }
 
 fn in_first(shortage: Option<&Shortage>) -> String {
@@ -207,12 +246,15 @@ pub fn allocations(
     let options = &AllocOptions { limits, ..*options };
     let mut most_spills = options.limits.spills;
     let mut found = Vec::new();
+    let mut tried = SpillSearch { ways: 0, limited: queue.len() >= options.limits.spilled_graphs as usize };
     while let Some((spills, relief)) = queue.pop_front() {
         let enough = found.len() >= options.limits.spill_choices as usize;
         if left == 0 || spills > most_spills || enough || *given_up >= options.limits.given_up {
+            tried.limited = true;
             break;
         }
         left -= 1;
+        tried.ways += 1;
         match attempt(isa, kernel, relief.graph(isa), options, &pairs, false) {
             Ok(Attempt::Allocated(allocation)) => {
                 most_spills = spills;
@@ -221,6 +263,7 @@ pub fn allocations(
             Ok(Attempt::Failed { relieved, undecided, .. }) => {
                 *given_up = given_up.saturating_add(undecided);
                 let room = left.saturating_sub(queue.len());
+                tried.limited |= undecided > 0 || relieved.len() > room;
                 queue.extend(relieved.into_iter().take(room).map(|r| (spills + 1, r)));
             }
             Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
@@ -228,9 +271,9 @@ pub fn allocations(
         }
     }
     if found.is_empty() && options.limits.spills > 0 {
-        found.extend(evict(isa, kernel, &graph, options, &pairs, culprit, given_up)?);
+        found.extend(evict(isa, kernel, &graph, options, &pairs, culprit, given_up, &mut tried)?);
     }
-    if found.is_empty() { Err(first_error) } else { Ok(found) }
+    if found.is_empty() { Err(first_error.with_spills(tried)) } else { Ok(found) }
 }
 
 /// Code with all values of the buffers that are too small evicted, then with as many of them kept on chip as goes; those
@@ -243,6 +286,7 @@ fn evict(
     pairs: &SpillPairs<'_>,
     mut culprit: Option<usize>,
     given_up: &mut u32,
+    tried: &mut SpillSearch,
 ) -> Result<Option<Allocation>, AllocError> {
     let attempt = |values: &BTreeSet<PiiId>| {
         attempt(isa, kernel, evicted::evicted(isa, pairs, graph, values), options, pairs, false)
@@ -254,10 +298,12 @@ fn evict(
         if !values.iter().any(|&id| graph.node(id).buffer.is_some_and(|b| usize::from(b.0) == buffer)) {
             return Ok(None);
         }
+        tried.ways += 1;
         match attempt(&values) {
             Ok(Attempt::Allocated(allocation)) => break (values, allocation),
             Ok(Attempt::Failed { culprit: next, undecided, .. }) => {
                 *given_up = given_up.saturating_add(undecided);
+                tried.limited |= undecided > 0;
                 culprit = next;
             }
             Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
@@ -354,9 +400,13 @@ fn attempt(
     let relieved = culprit.map(|b| spill::relieve(pairs, graph, &skeleton, &preferred, b, most));
     let relieved = relieved.unwrap_or_default();
     let error = if proven {
-        AllocError::NoFit { shortage: shortage.unwrap_or_default(), orders: tried }
+        AllocError::NoFit {
+            shortage: shortage.unwrap_or_default(),
+            orders: tried,
+            spills: SpillSearch::default(),
+        }
     } else {
-        AllocError::GaveUp { shortage, orders: tried }
+        AllocError::GaveUp { shortage, orders: tried, spills: SpillSearch::default() }
     };
     Ok(Attempt::Failed { error, relieved, culprit, undecided })
 }
@@ -375,15 +425,19 @@ fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), 
     }
 }
 
+/// What a solution with operands in different banks may take, as a part of what the plain problem may: there is the
+/// plain one if none is found soon.
+const PART_FOR_BANKS: u32 = 16;
+
 /// A solution with operands in different banks, by the allocator that tries first.
 fn solve_apart(csp: &Csp, options: &AllocOptions) -> Option<(Outcome, AllocatorUsed)> {
+    let steps = options.limits.search_steps / u64::from(PART_FOR_BANKS);
     let (outcome, allocator) = match options.allocator {
-        AllocatorChoice::Auto => {
-            (precedence::solve(csp, options.limits.search_steps), AllocatorUsed::Precedence)
-        }
+        AllocatorChoice::Auto => (precedence::solve(csp, steps), AllocatorUsed::Precedence),
         // What is missing or wrong is told by the plain problem.
         AllocatorChoice::CpSat => {
-            (cpsat::solve(csp, options.limits.cpsat_time_milli).ok()?, AllocatorUsed::CpSat)
+            let time = options.limits.cpsat_time_milli / PART_FOR_BANKS;
+            (cpsat::solve(csp, time).ok()?, AllocatorUsed::CpSat)
         }
     };
     matches!(outcome, Outcome::Sat(_)).then_some((outcome, allocator))

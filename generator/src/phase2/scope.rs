@@ -1,9 +1,9 @@
 //! A pii graph with what is read off it before anything is solved: the nodes that matter, their numbers as steps, and
 //! identity instructions seen through.
 
-use super::AllocError;
 use super::pieces::{Piece, resolve};
 use super::shortage::Shortage;
+use super::{AllocError, SpillSearch};
 use crate::pii::{PiiGraph, PiiId, PiiOp};
 use act_isa::{Isa, Space, TiledKernel};
 
@@ -64,7 +64,8 @@ impl<'a> Scope<'a> {
     pub(super) fn no_fit(&self, node: PiiId) -> AllocError {
         let in_buffer = self.graph.node(node).buffer.is_some();
         let values = if in_buffer { std::slice::from_ref(&node) } else { &[] };
-        AllocError::NoFit { shortage: Shortage::of_values(self.isa, self.graph, values), orders: 0 }
+        let shortage = Shortage::of_values(self.isa, self.graph, values);
+        AllocError::NoFit { shortage, orders: 0, spills: SpillSearch::default() }
     }
 
     /// The node of every output of an instruction, where somebody needs it.

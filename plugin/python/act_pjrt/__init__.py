@@ -105,8 +105,10 @@ def set_cost_model(
     * ``fence``.
 
     An exception in the function ends the compilation with an error that tells it. Kernels are kept under the
-    function's ``fingerprint``: by default a hash of its code, defaults and the values that it closes over.
-    Give another one when it depends on more than that, as on globals.
+    function's ``fingerprint``, and so are programs in JAX's compilation cache: by default a hash of its code,
+    and of the functions and plain values that it uses, as they are now. Give another one when it depends on
+    more than that. Programs that this process has compiled already stay as they are until
+    ``jax.clear_caches()``.
     """
     if function is None:
         _cost_model.remove()

@@ -78,12 +78,38 @@ def _make_client(xla_bridge: Any, factory: Any) -> Any:
     _callbacks.install()
     _dlpack.install()
     _costs.install()
+    _key_cache_by_cost_model()
     if "cpu" not in _chosen_platforms():
         # JAX looks up the backend "cpu" for its callbacks and for DLPack. That is the name of our platform
         # in PJRT (XLA's CPU backend runs the host part), so where no other was asked for we are the one.
         xla_bridge._backends["cpu"] = client
         _run_hooks_once(xla_bridge)
     return client
+
+
+def _key_cache_by_cost_model() -> None:
+    """Makes JAX's compilation cache tell programs by the user's cost model too.
+
+    JAX asks a client for its version once, and the function may change later; what it asks for every key is
+    its hook.
+    """
+    from act_pjrt import _cost_model
+
+    try:
+        from jax._src import cache_key
+    except ImportError:
+        return
+    original = getattr(cache_key, "custom_hook", None)
+    if original is None or getattr(original, "serves_act", False):
+        return
+
+    def custom_hook() -> str:
+        said: str = original()
+        model = _cost_model.current()
+        return said if model is None else f"{said}; act-pjrt cost model {model}"
+
+    custom_hook.serves_act = True  # type: ignore[attr-defined]
+    cache_key.custom_hook = custom_hook
 
 
 def _run_hooks_once(xla_bridge: Any) -> None:

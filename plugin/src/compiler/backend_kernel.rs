@@ -1,7 +1,8 @@
 //! The generated backend as stitching sees it: tiled kernels in, assembly or a reason out.
 
-use act_generator::compile::{EnumerationEnd, Outcome};
-use act_generator::phase1::SelectError;
+use act_generator::compile::{CandidateLimits, EnumerationEnd, Outcome};
+use act_generator::phase1::{Limits, SelectError};
+use act_generator::phase2::AllocLimits;
 use act_generator::{Backend, CompileError, CostModel, FloatPolicy, Options, Report};
 use act_isa::{Isa, Program, TiledKernel};
 use act_stitch::region::{
@@ -12,6 +13,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long code is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Effort {
+    Full,
+    /// For code that is a gain only if there is nothing wrong with it: what needs spills is none.
+    Little,
+}
+
 /// Compiles kernels with one backend under fixed options.
 pub struct BackendKernels {
     pub backend: Arc<Backend>,
@@ -20,8 +29,22 @@ pub struct BackendKernels {
 }
 
 impl BackendKernels {
-    fn code(&self, kernel: &TiledKernel) -> Result<KernelCode, CompileError> {
-        let compiled = self.backend.compile(kernel, &self.options, self.cost.as_ref())?;
+    fn code(&self, kernel: &TiledKernel, effort: Effort) -> Result<KernelCode, CompileError> {
+        let mut options = self.options.clone();
+        if effort == Effort::Little {
+            options.selection = Limits { nodes: options.selection.nodes / 4, ..options.selection };
+            options.candidates = CandidateLimits { failures: 2, ..options.candidates };
+            options.allocation = AllocLimits {
+                orders: 4,
+                search_steps: options.allocation.search_steps / 20,
+                cpsat_time_milli: options.allocation.cpsat_time_milli / 20,
+                undecided: 1,
+                given_up: 2,
+                spills: 0,
+                ..options.allocation
+            };
+        }
+        let compiled = self.backend.compile(kernel, &options, self.cost.as_ref())?;
         Ok(KernelCode {
             pii: compiled.pii.text(self.backend.isa()).to_string(),
             search: search_of(&compiled.report),
@@ -86,7 +109,11 @@ impl KernelCompiler for BackendKernels {
     }
 
     fn compile(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
-        self.code(kernel).map_err(|error| refusal(&error))
+        self.code(kernel, Effort::Full).map_err(|error| refusal(&error))
+    }
+
+    fn compile_soon(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
+        self.code(kernel, Effort::Little).map_err(|error| refusal(&error))
     }
 
     fn cost(&self, program: &Program) -> u64 {
@@ -111,7 +138,7 @@ const GIVEN_UP: u32 = 48;
 pub(super) struct BoundedSearch<'a> {
     kernels: &'a BackendKernels,
     /// Kernels that were compiled, since several choices of tiles may have the same ones.
-    known: RefCell<HashMap<TiledKernel, Result<KernelCode, KernelRefusal>>>,
+    known: RefCell<HashMap<(TiledKernel, Effort), Result<KernelCode, KernelRefusal>>>,
     /// How many were given up at a limit of selection.
     undecided: Cell<u32>,
     /// Orders that the allocators gave up on.
@@ -126,6 +153,41 @@ impl BoundedSearch<'_> {
         let limit = limit.and_then(|limit| Some((limit, Instant::now().checked_add(limit)?)));
         let (known, undecided, given_up) = (RefCell::default(), Cell::new(0), Cell::new(0));
         BoundedSearch { kernels, known, undecided, given_up, limit, passing: Cell::new(false) }
+    }
+
+    fn code(&self, kernel: &TiledKernel, effort: Effort) -> Result<KernelCode, KernelRefusal> {
+        if let Some((limit, end)) = self.limit
+            && Instant::now() >= end
+        {
+            self.passing.set(true);
+            let seconds = limit.as_secs_f64();
+            let reason = format!("the search took longer than ACT_COMPILE_TIMEOUT allows, {seconds} s");
+            return Err(KernelRefusal { reason, hopeless: true, misplaced: false });
+        }
+        let key = (kernel.clone(), effort);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        let outcome = self.kernels.code(kernel, effort).map_err(|error| {
+            if matches!(error, CompileError::SolverMissing(_)) {
+                self.passing.set(true);
+            }
+            let mut refusal = refusal(&error);
+            if effort == Effort::Little {
+                return refusal;
+            }
+            if matches!(error, CompileError::NoSelection(SelectError::LimitReached { .. })) {
+                self.undecided.set(self.undecided.get() + 1);
+                refusal.hopeless |= self.undecided.get() >= UNDECIDED;
+            }
+            if let CompileError::NoAllocation { given_up, .. } = error {
+                self.given_up.set(self.given_up.get().saturating_add(given_up));
+                refusal.hopeless |= self.given_up.get() >= GIVEN_UP;
+            }
+            refusal
+        });
+        self.known.borrow_mut().insert(key, outcome.clone());
+        outcome
     }
 
     /// Whether an attempt failed for a reason that another process need not have: the time was over, or there is no
@@ -149,34 +211,11 @@ impl KernelCompiler for BoundedSearch<'_> {
     }
 
     fn compile(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
-        if let Some((limit, end)) = self.limit
-            && Instant::now() >= end
-        {
-            self.passing.set(true);
-            let seconds = limit.as_secs_f64();
-            let reason = format!("the search took longer than ACT_COMPILE_TIMEOUT allows, {seconds} s");
-            return Err(KernelRefusal { reason, hopeless: true, misplaced: false });
-        }
-        if let Some(known) = self.known.borrow().get(kernel) {
-            return known.clone();
-        }
-        let outcome = self.kernels.code(kernel).map_err(|error| {
-            if matches!(error, CompileError::SolverMissing(_)) {
-                self.passing.set(true);
-            }
-            let mut refusal = refusal(&error);
-            if matches!(error, CompileError::NoSelection(SelectError::LimitReached { .. })) {
-                self.undecided.set(self.undecided.get() + 1);
-                refusal.hopeless |= self.undecided.get() >= UNDECIDED;
-            }
-            if let CompileError::NoAllocation { given_up, .. } = error {
-                self.given_up.set(self.given_up.get().saturating_add(given_up));
-                refusal.hopeless |= self.given_up.get() >= GIVEN_UP;
-            }
-            refusal
-        });
-        self.known.borrow_mut().insert(kernel.clone(), outcome.clone());
-        outcome
+        self.code(kernel, Effort::Full)
+    }
+
+    fn compile_soon(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
+        self.code(kernel, Effort::Little)
     }
 
     fn cost(&self, program: &Program) -> u64 {

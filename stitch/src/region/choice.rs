@@ -61,7 +61,7 @@ pub fn choices(
                 && graph.node(dot).operands.iter().all(|&o| keeps_zeros(graph, o));
             let long = !single || padded;
             let mut cut: Vec<(AxisId, AxisTile)> = outer.iter().map(|&axis| (axis, AxisTile::ONE)).collect();
-            cut.push((last, AxisTile { len: granularity.depth, squeezed: false, padded }));
+            cut.push((last, AxisTile { padded, ..AxisTile::of(granularity.depth) }));
             (long && summable && cuttable).then_some((dot, cut, single))
         });
         let holders: Vec<BufferId> = match &long {
@@ -82,7 +82,8 @@ pub fn choices(
             let len = axes.axis(axis).size.next_multiple_of(tile.len);
             let whole = vec![(axis, AxisTile { len, ..tile })];
             let (rank, addend) = (slot_rank(isa, buffer), None);
-            let split = ContractionSplit { dot: *dot, axes: whole, addend, buffer, rank };
+            let split =
+                ContractionSplit { dot: *dot, axes: whole, addend, buffer, rank, blocks: None, depth: None };
             offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
         }
         // Where nothing can hold the sum, the attempt with the whole contraction tells why.
@@ -94,7 +95,15 @@ pub fn choices(
         for buffer in holders {
             for addend in addend.map_or(vec![None], |a| vec![Some(a), None]) {
                 let rank = slot_rank(isa, buffer);
-                let split = ContractionSplit { dot, axes: cut.clone(), addend, buffer, rank };
+                let split = ContractionSplit {
+                    dot,
+                    axes: cut.clone(),
+                    addend,
+                    buffer,
+                    rank,
+                    blocks: None,
+                    depth: None,
+                };
                 offer(TileChoice { tiles: tiles.clone(), contraction: Some(split), ..TileChoice::default() });
             }
         }
@@ -143,7 +152,7 @@ fn dot_tiles(
                 .collect();
             if let Some((&last, others)) = free.split_last() {
                 others.iter().for_each(|&axis| set(axis, AxisTile::ONE));
-                set(last, AxisTile { len, squeezed: false, padded });
+                set(last, AxisTile { padded, ..AxisTile::of(len) });
             }
         }
     }
@@ -168,7 +177,7 @@ fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64]) -> BTreeMap<AxisId, A
     let Some(&root) = graph.roots().first() else { return tiles };
     for (from_end, &axis) in axes.of(root).iter().rev().enumerate() {
         let tile = match sizes.len().checked_sub(from_end + 1) {
-            Some(at) => AxisTile { len: sizes[at], squeezed: false, padded: false },
+            Some(at) => AxisTile::of(sizes[at]),
             None => AxisTile::ONE,
         };
         if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {

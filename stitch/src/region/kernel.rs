@@ -17,12 +17,49 @@ pub trait KernelCompiler {
     /// No candidate fits; the kernel goes to the host.
     fn compile(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal>;
 
+    /// The same for a kernel that is worth little effort, as there is other code already.
+    ///
+    /// # Errors
+    /// None was found soon.
+    fn compile_soon(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
+        self.compile(kernel)
+    }
+
     /// Modelled cycles of a nest.
     fn cost(&self, program: &Program) -> u64;
 
     /// The same if it is below `limit`, else anything from the limit on: models may tell that sooner.
     fn cost_below(&self, program: &Program, _limit: u64) -> u64 {
         self.cost(program)
+    }
+}
+
+/// A backend that takes little effort for every kernel.
+pub(super) struct Soon<'a>(pub(super) &'a dyn KernelCompiler);
+
+impl KernelCompiler for Soon<'_> {
+    fn isa(&self) -> &Isa {
+        self.0.isa()
+    }
+
+    fn selectable_isa(&self) -> &Isa {
+        self.0.selectable_isa()
+    }
+
+    fn may_reassociate_floats(&self) -> bool {
+        self.0.may_reassociate_floats()
+    }
+
+    fn compile(&self, kernel: &TiledKernel) -> Result<KernelCode, KernelRefusal> {
+        self.0.compile_soon(kernel)
+    }
+
+    fn cost(&self, program: &Program) -> u64 {
+        self.0.cost(program)
+    }
+
+    fn cost_below(&self, program: &Program, limit: u64) -> u64 {
+        self.0.cost_below(program, limit)
     }
 }
 

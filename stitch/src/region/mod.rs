@@ -5,6 +5,7 @@ pub mod choice;
 pub mod compile;
 mod fence;
 pub mod kernel;
+pub mod larger;
 pub mod pack_order;
 pub mod search;
 

@@ -3,12 +3,13 @@
 use super::choice::choices;
 use super::compile::{CompiledPlan, compile_plan};
 use super::fence::with_fences;
-use super::kernel::{KernelCompiler, KernelRecord};
+use super::kernel::{KernelCompiler, KernelRecord, Soon};
+use super::larger::larger_tiles;
 use super::pack_order::{Packing, leaf_groups, pack};
 use crate::reuse::reuse_panels;
 use crate::tile::{
-    Axes, Joining, NestError, NormalRegion, NormalizeError, TileChoice, build_nest, join_depths, normalize,
-    reshaped_views, widened,
+    Axes, Joining, MOST_KERNELS, NestError, NormalRegion, NormalizeError, TileChoice, build_nest,
+    join_depths, normalize, reshaped_views, widened,
 };
 use act_hlo::Graph;
 use act_isa::{LoopProgram, View};
@@ -82,6 +83,13 @@ pub fn stitch_region(
     search.finish()
 }
 
+/// Kernels of a nest with larger tiles: they take longer to compile, and a nest with code is there already.
+const MOST_LARGER_KERNELS: usize = 24;
+
+/// How many times cheaper code is expected to get by larger tiles, at most: what costs more than this times the best is
+/// not made larger.
+const MOST_GAINED: u64 = 2;
+
 /// Whether more tile choices are worth trying.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Further {
@@ -114,43 +122,86 @@ impl Search<'_> {
         };
         let choices = choices(&region, &axes, compiler.selectable_isa(), reassociate, level);
         let combined = groups.iter().flat_map(|groups| choices.iter().map(move |choice| (groups, choice)));
+        let first = self.attempts.len();
         for (groups, choice) in combined {
             let mut choice = TileChoice { leaf_groups: groups.clone(), ..choice.clone() };
             choice.packed_leaves.clone_from(&packed_leaves);
             choice.packed_results.clone_from(&packed_results);
-            let plan = match build_nest(&region, &axes, &choice) {
-                Ok(plan) => plan,
-                // Other tiles, or padded ones, need fewer.
-                Err(error @ NestError::TooManyKernels) => {
-                    let outcome = Err(error.to_string());
-                    self.attempts.push(Attempt { choice, packing: level, outcome });
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            let (operands, results) = self.segment_bytes;
-            let compiled = compile_plan(compiler, &plan, region.segments, operands, results);
-            let compiled = compiled.map(|plan| CompiledPlan {
-                program: reuse_panels(compiler.isa(), plan.program, &|body, limit| {
-                    compiler.cost_below(body, limit)
-                }),
-                ..plan
-            });
-            let outcome = match &compiled {
-                Ok(compiled) => Ok(compiler.cost(&compiled.program.body)),
-                Err(refusal) => Err(refusal.reason.clone()),
-            };
-            if let Some(refusal) = compiled.as_ref().err().filter(|refusal| !refusal.misplaced) {
-                self.reason.get_or_insert_with(|| refusal.reason.clone());
+            if self.attempt(&region, &axes, level, choice, self.compiler, MOST_KERNELS)? == Further::Hopeless
+            {
+                return Ok(Further::Hopeless);
             }
-            self.attempts.push(Attempt { choice: choice.clone(), packing: level, outcome: outcome.clone() });
-            match (compiled, outcome) {
-                (Ok(compiled), Ok(cost)) if self.best.as_ref().is_none_or(|b| cost < b.0) => {
-                    self.best = Some((cost, compiled, choice, level));
-                }
-                (Err(refusal), _) if refusal.hopeless => return Ok(Further::Hopeless),
-                _ => {}
+        }
+        if level == Packing::None {
+            self.larger(&region, &axes, first)?;
+        }
+        Ok(Further::Worthwhile)
+    }
+
+    /// Tries larger tiles than those of the cheapest attempt from number `first` on that can be made larger.
+    fn larger(&mut self, region: &NormalRegion, axes: &Axes, first: usize) -> Result<(), StitchError> {
+        let Some(best) = self.best.as_ref().map(|best| best.0) else { return Ok(()) };
+        let mut done: Vec<(u64, &TileChoice)> = self.attempts[first..]
+            .iter()
+            .filter_map(|attempt| Some((*attempt.outcome.as_ref().ok()?, &attempt.choice)))
+            .filter(|(cost, _)| *cost / MOST_GAINED <= best)
+            .collect();
+        done.sort_by_key(|(cost, _)| *cost);
+        let isa = self.compiler.selectable_isa();
+        let soon = Soon(self.compiler);
+        let mut larger = done.into_iter().map(|(_, choice)| larger_tiles(region, axes, isa, choice));
+        for choice in larger.find(|choices| !choices.is_empty()).unwrap_or_default() {
+            if self.attempt(region, axes, Packing::None, choice, &soon, MOST_LARGER_KERNELS)?
+                == Further::Hopeless
+            {
+                break;
             }
+        }
+        Ok(())
+    }
+
+    /// Compiles one choice; it is the best if it costs less than all before.
+    fn attempt(
+        &mut self,
+        region: &NormalRegion,
+        axes: &Axes,
+        level: Packing,
+        choice: TileChoice,
+        compiler: &dyn KernelCompiler,
+        most_kernels: usize,
+    ) -> Result<Further, StitchError> {
+        let plan = match build_nest(region, axes, &choice, most_kernels) {
+            Ok(plan) => plan,
+            // Other tiles, or padded ones, need fewer.
+            Err(error @ NestError::TooManyKernels { .. }) => {
+                let outcome = Err(error.to_string());
+                self.attempts.push(Attempt { choice, packing: level, outcome });
+                return Ok(Further::Worthwhile);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (operands, results) = self.segment_bytes;
+        let compiled = compile_plan(compiler, &plan, region.segments, operands, results);
+        let compiled = compiled.map(|plan| CompiledPlan {
+            program: reuse_panels(compiler.isa(), plan.program, &|body, limit| {
+                compiler.cost_below(body, limit)
+            }),
+            ..plan
+        });
+        let outcome = match &compiled {
+            Ok(compiled) => Ok(compiler.cost(&compiled.program.body)),
+            Err(refusal) => Err(refusal.reason.clone()),
+        };
+        if let Some(refusal) = compiled.as_ref().err().filter(|refusal| !refusal.misplaced) {
+            self.reason.get_or_insert_with(|| refusal.reason.clone());
+        }
+        self.attempts.push(Attempt { choice: choice.clone(), packing: level, outcome: outcome.clone() });
+        match (compiled, outcome) {
+            (Ok(compiled), Ok(cost)) if self.best.as_ref().is_none_or(|b| cost < b.0) => {
+                self.best = Some((cost, compiled, choice, level));
+            }
+            (Err(refusal), _) if refusal.hopeless => return Ok(Further::Hopeless),
+            _ => {}
         }
         Ok(Further::Worthwhile)
     }

@@ -4,7 +4,7 @@ use super::access::{Access, Extent, Layout, Region, Relation, accesses, bounds, 
 use super::nest::{FreshLoops, for_each_loop, instance};
 use super::panel::Panel;
 use act_isa::{
-    Affine, AttrKind, BetaVal, Cond, Env, Expr, Instr, InstrId, Isa, LoopId, Program, Slice, Space,
+    Affine, AttrKind, BetaVal, BufferId, Cond, Env, Expr, Instr, InstrId, Isa, LoopId, Program, Slice, Space,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,16 @@ pub(super) struct Hoister<'a> {
     ends: Vec<Vec<i64>>,
     /// Whether panels begin in banks of their own.
     own_banks: bool,
+    /// The segment that the last panel of a buffer was loaded from, by its dimension.
+    last: BTreeMap<(BufferId, usize), Option<Space>>,
     trips: BTreeMap<LoopId, u64>,
 }
 
 /// A load in a run, and where its value goes.
 struct Load {
     region: Region,
+    /// The segment that is read, if it is one.
+    from: Option<Space>,
     /// The loops between the hoisting loop and the load that its address depends on, outermost first.
     loops: Vec<(LoopId, u64)>,
 }
@@ -36,7 +40,8 @@ impl<'a> Hoister<'a> {
         names: &'a mut FreshLoops,
         own_banks: bool,
     ) -> Hoister<'a> {
-        Hoister { isa, layout, names, ends: layout.ends.clone(), own_banks, trips: BTreeMap::new() }
+        let (ends, last) = (layout.ends.clone(), BTreeMap::new());
+        Hoister { isa, layout, names, ends, own_banks, last, trips: BTreeMap::new() }
     }
 
     /// A nest with its loads hoisted as far out as they go; what comes before the nest comes first.
@@ -109,8 +114,7 @@ impl<'a> Hoister<'a> {
         let (first, users) = run.split_first_mut()?;
         let load = self.load(first, out_of, written, inner)?;
         for dim in 0..load.region.len.len() {
-            let panel = Panel::reserve(self.isa, &load.region, &load.loops, dim, &self.ends, self.own_banks);
-            let Some(panel) = panel else { continue };
+            let Some(panel) = self.panel(&load, dim) else { continue };
             let slot = panel.slot()?;
             let Some(moved) = self.moved_users(users, &load.region, dim, &slot) else { continue };
             let Some(own) = self.with_start(first, Side::Output, &load.region, dim, &slot) else { continue };
@@ -120,10 +124,21 @@ impl<'a> Hoister<'a> {
             });
             let nest = instance(&nest, &mut Vec::new(), self.names)?;
             panel.occupy(&load.region, &mut self.ends);
+            self.last.insert((load.region.buffer, dim), load.from);
             users.clone_from_slice(&moved);
             return Some(nest);
         }
         None
+    }
+
+    /// Room for a panel along `dim`. What comes from one segment is one operand, as a rule, and read with others: its
+    /// panels share a bank, apart from those of other segments as long as there are banks.
+    fn panel(&self, load: &Load, dim: usize) -> Option<Panel> {
+        let reserve =
+            |own_bank| Panel::reserve(self.isa, &load.region, &load.loops, dim, &self.ends, own_bank);
+        let behind_its_like = self.last.get(&(load.region.buffer, dim)) == Some(&load.from);
+        let own_bank = self.own_banks && !behind_its_like;
+        reserve(own_bank).or_else(|| reserve(false).filter(|_| own_bank))
     }
 
     /// The instruction as a load that may move before the loop: it reads d0 alone, where nothing in the loop writes, at
@@ -148,7 +163,11 @@ impl<'a> Hoister<'a> {
             return None;
         }
         let loops = inner.iter().filter(|(iv, _)| ivs.contains(iv)).copied().collect();
-        Some(Load { region: region.clone(), loops })
+        let from = match found.inputs[..] {
+            [Access::Hbm(space)] => Some(space),
+            _ => None,
+        };
+        Some(Load { region: region.clone(), from, loops })
     }
 
     /// The users of a value in `region` reading it from `slot` instead; `None` when some cannot.

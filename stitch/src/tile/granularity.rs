@@ -2,7 +2,7 @@
 
 use act_hlo::{ElemType, OpKind};
 use act_isa::model::AttrKind;
-use act_isa::{Cond, Env, Expr, Instr, Isa};
+use act_isa::{Cond, Env, Expr, Instr, Isa, Slice};
 use std::collections::BTreeSet;
 
 /// The largest M, N, K of a contraction that one instruction computes.
@@ -29,13 +29,50 @@ pub fn result_sizes(isa: &Isa) -> Vec<Vec<u64>> {
         let Some(&root) = instr.computation.roots.first() else { continue };
         let Some(stmt) = instr.computation.stmts.get(root) else { continue };
         let sizes: Option<Vec<u64>> = stmt.dims.iter().map(|d| largest(instr, d)).collect();
-        if let (Some(sizes), Some(act_isa::Slice::OnChip(_))) = (sizes, instr.outputs.first()) {
+        if let (Some(sizes), Some(Slice::OnChip(_))) = (sizes, instr.outputs.first()) {
+            found.push(sizes);
+        }
+        // Rows as they lie in main memory, where one transfer moves several blocks of them.
+        if let Some((mut sizes, reach)) = reach_of(instr).filter(|(rows, _)| !rows.is_empty()) {
+            sizes.push(reach);
             found.push(sizes);
         }
     }
     found.sort_by_key(|s| std::cmp::Reverse((s.iter().fold(1u64, |n, &d| n.saturating_mul(d)), s.clone())));
     found.dedup();
     found
+}
+
+/// The most adjacent elements that one load or store of the description moves: where that is more than an instruction
+/// computes with, larger tiles take fewer of them.
+pub fn transfer_reach(isa: &Isa) -> u64 {
+    isa.instrs.iter().filter_map(reach_of).map(|(_, reach)| reach).max().unwrap_or(0)
+}
+
+/// The rows of main memory that a load or store moves, by dimension, and the elements on chip of each.
+fn reach_of(instr: &Instr) -> Option<(Vec<u64>, u64)> {
+    let sides = |slices: &[Slice]| {
+        slices.iter().find_map(|slice| match slice {
+            Slice::Hbm(window) => Some(window.dims.clone()),
+            Slice::OnChip(_) => None,
+        })
+    };
+    let chip = |slices: &[Slice]| slices.iter().any(|slice| matches!(slice, Slice::OnChip(_)));
+    let stmts = &instr.computation.stmts;
+    let (window, value) = match (sides(&instr.inputs), sides(&instr.outputs)) {
+        (Some(window), None) => (window, stmts.get(*instr.computation.roots.first()?)?),
+        (None, Some(window)) if chip(&instr.inputs) => {
+            (window, stmts.iter().find(|stmt| matches!(stmt.op, OpKind::Parameter(0)))?)
+        }
+        _ => return None,
+    };
+    let sizes = |dims: &mut dyn Iterator<Item = &Expr>| -> Option<Vec<u64>> {
+        dims.map(|size| largest(instr, size)).collect()
+    };
+    let all = |sizes: &[u64]| sizes.iter().fold(1u64, |n, &d| n.saturating_mul(d));
+    let rows = sizes(&mut window.iter().take(window.len().saturating_sub(1)).map(|dim| &dim.0))?;
+    let reach = all(&sizes(&mut value.dims.iter())?) / all(&rows);
+    Some((rows, reach))
 }
 
 /// In how many adjacent elements of this type instructions see the dimension that they contract, more than one at a time:

@@ -16,6 +16,8 @@ mod reshaped;
 pub mod segment;
 pub mod segments;
 mod shared;
+pub mod slots;
+mod steps;
 pub mod widen;
 
 pub use axes::{Axes, AxisId};
@@ -26,4 +28,5 @@ pub use normalize::{Leaf, LeafSource, NormalRegion, NormalizeError, normalize};
 pub use plan::{Nest, PlannedKernel, TilePlan};
 pub use reshaped::reshaped_views;
 pub use segments::Segments;
+pub use slots::Blocks;
 pub use widen::widened;

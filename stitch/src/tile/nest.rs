@@ -10,7 +10,9 @@ use super::plan::{Nest, PlannedKernel, TilePlan};
 use super::rebuild::with_parameters;
 use super::segment::{AxisCut, Position};
 use super::shared::with_shared_inputs;
-use act_hlo::{Binary, Graph, GraphError, NodeId, Op, Shape};
+use super::slots::{Blocks, SlotForm};
+use super::steps::Steps;
+use act_hlo::{GraphError, Node, NodeId};
 use act_isa::{Affine, BufferId, LoopId, Phase, Place, TiledKernel, View};
 use std::collections::BTreeMap;
 
@@ -26,6 +28,10 @@ pub struct ContractionSplit {
     pub buffer: BufferId,
     /// Dimensions of the buffer's slots. A sum of fewer has ones before its own, as if it lay in one of many tiles.
     pub rank: usize,
+    /// Of what blocks the sum is made, where one instruction computes no more than a block of it.
+    pub blocks: Option<Blocks>,
+    /// The most of the innermost axis that one instruction contracts, where tiles have more.
+    pub depth: Option<u64>,
 }
 
 /// Tile sizes and packing for a region.
@@ -48,16 +54,23 @@ pub struct AxisTile {
     pub squeezed: bool,
     /// A last tile that the axis does not fill is padded with zeros. All that has the axis must be packed.
     pub padded: bool,
+    /// What whole tiles leave is one tile of a multiple of so many elements, and another of the rest.
+    pub grain: u64,
 }
 
 impl AxisTile {
     /// One index at a time, in no dimension of the tiles.
-    pub const ONE: AxisTile = AxisTile { len: 1, squeezed: true, padded: false };
+    pub const ONE: AxisTile = AxisTile { squeezed: true, ..AxisTile::of(1) };
+
+    /// Tiles of `len` elements and a rest.
+    pub const fn of(len: u64) -> AxisTile {
+        AxisTile { len, squeezed: false, padded: false, grain: 1 }
+    }
 
     fn cut(self, size: u64) -> AxisCut {
         match self.padded {
             true => AxisCut::padded(size, self.len.max(1)),
-            false => AxisCut::tiles(size, self.len.max(1), self.squeezed),
+            false => AxisCut::tiles(size, self.len.max(1), self.grain.max(1), self.squeezed),
         }
     }
 }
@@ -71,19 +84,24 @@ pub enum NestError {
     #[error("the region has a dimension of size 0")]
     Empty,
     /// Ragged edges multiply the kernels of a nest.
-    #[error("the tiles' ragged edges need more than {MOST_KERNELS} kernels")]
-    TooManyKernels,
+    #[error("the tiles' ragged edges need more than {most} kernels")]
+    TooManyKernels { most: usize },
 }
 
 /// Kernels of one nest: five ragged axes around a contraction in prologue, two bodies and epilogue. Every one is
 /// compiled by itself.
 pub const MOST_KERNELS: usize = 128;
 
-/// Builds the nest. Loops are numbered from the outside in, in order of appearance.
+/// Builds the nest, of `most_kernels` at the most. Loops are numbered from the outside in, in order of appearance.
 ///
 /// # Errors
 /// See [`NestError`].
-pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Result<TilePlan, NestError> {
+pub fn build_nest(
+    region: &NormalRegion,
+    axes: &Axes,
+    choice: &TileChoice,
+    most_kernels: usize,
+) -> Result<TilePlan, NestError> {
     if axes.axes.iter().any(|a| a.size == 0) {
         return Err(NestError::Empty);
     }
@@ -173,6 +191,7 @@ pub fn build_nest(region: &NormalRegion, axes: &Axes, choice: &TileChoice) -> Re
         packed_results,
         plan,
         loops: 0,
+        most_kernels,
     };
     let body = builder.loops_from(0)?;
     copies.push(body);
@@ -192,15 +211,6 @@ fn sequence(mut parts: Vec<Nest>) -> Nest {
     if parts.len() == 1 { parts.remove(0) } else { Nest::Seq(parts) }
 }
 
-/// The same elements with other dimensions.
-fn seen_as(graph: &mut Graph, value: NodeId, shape: &Shape) -> Result<NodeId, GraphError> {
-    if graph.shape(value) == shape {
-        Ok(value)
-    } else {
-        graph.add_declared(Op::Reshape, &[value], Some(shape))
-    }
-}
-
 struct Builder<'a> {
     region: &'a NormalRegion,
     axes: &'a Axes,
@@ -212,6 +222,7 @@ struct Builder<'a> {
     packed_results: Vec<Option<Packed>>,
     plan: TilePlan,
     loops: u32,
+    most_kernels: usize,
 }
 
 impl Builder<'_> {
@@ -267,7 +278,10 @@ impl Builder<'_> {
         let mut parts = Vec::new();
 
         self.first_step(split);
-        let prologue = self.kernel(&[accumulated], None, Phase::Prologue, Some(on_chip()))?;
+        let prologue = match (split.blocks, split.depth) {
+            (None, None) => self.kernel(&[accumulated], None, Phase::Prologue, Some(on_chip()))?,
+            _ => self.prologue_in_parts(split, on_chip())?,
+        };
         parts.push(self.leaf(prologue, Some(group))?);
         self.bodies(split, 0, true, None, &mut parts)?;
         self.first_step(split);
@@ -332,8 +346,8 @@ impl Builder<'_> {
     }
 
     fn leaf(&mut self, kernel: TiledKernel, group: Option<usize>) -> Result<Nest, NestError> {
-        if self.plan.kernels.len() >= MOST_KERNELS {
-            return Err(NestError::TooManyKernels);
+        if self.plan.kernels.len() >= self.most_kernels {
+            return Err(NestError::TooManyKernels { most: self.most_kernels });
         }
         self.plan.kernels.push(PlannedKernel { kernel, group });
         Ok(Nest::Kernel(self.plan.kernels.len() - 1))
@@ -359,7 +373,7 @@ impl Builder<'_> {
         let mut part = cut(&self.region.graph, self.axes, &extents, roots, &given)?;
         for root in roots {
             let value = part.node_of[root];
-            let root = if out.is_some() { self.as_slot(&mut part.graph, value)? } else { value };
+            let root = if out.is_some() { self.slot_form().put(&mut part.graph, value)? } else { value };
             part.graph.add_root(root)?;
         }
         let ins = self.places(&part, &extents, place.as_ref())?;
@@ -380,45 +394,74 @@ impl Builder<'_> {
 
     /// The kernel that adds one more step of the contraction to the accumulator.
     fn body(&self, split: &ContractionSplit, place: Place) -> Result<TiledKernel, NestError> {
-        let extents = self.extents()?;
-        let mut part = cut(&self.region.graph, self.axes, &extents, &[split.dot], &[])?;
-        let dot = part.node_of[&split.dot];
-        let shape = part.graph.shape(dot).clone();
-        let mut ins = self.places(&part, &extents, None)?;
-        let accumulator = part.graph.parameter(self.slot_shape(&shape));
+        let (mut parts, dot, factors) = self.factors(split, None)?;
+        let mut ins = self.places(&parts, &self.extents()?, None)?;
+        let steps = self.steps(split);
+        let slot = parts.graph.parameter(steps.form.shape(&dot.shape));
         ins.push(place.clone());
-        let before = seen_as(&mut part.graph, accumulator, &shape)?;
-        let sum = part.graph.add(Op::Binary(Binary::Add), &[before, dot])?;
-        let root = self.as_slot(&mut part.graph, sum)?;
-        part.graph.add_root(root)?;
+        let root = steps.add_product(&mut parts.graph, Some(slot), &dot, factors)?;
+        parts.graph.add_root(root)?;
         let accumulators = vec![Some(ins.len() - 1)];
         let (outs, phase) = (vec![place], Phase::Body);
-        self.finished(TiledKernel { graph: part.graph, ins, outs, accumulators, phase }, &part.params)
+        self.finished(TiledKernel { graph: parts.graph, ins, outs, accumulators, phase }, &parts.params)
     }
 
-    /// The shape of the slot that holds a sum of this shape from one kernel to the next.
-    fn slot_shape(&self, shape: &Shape) -> Shape {
-        let rank = self.choice.contraction.as_ref().map_or(0, |split| split.rank);
-        let mut dims = vec![1; rank.saturating_sub(shape.rank())];
-        dims.extend(&shape.dims);
-        Shape::new(shape.elem, dims)
+    /// The kernel that does the first step of a contraction whose sum is made of parts.
+    fn prologue_in_parts(&self, split: &ContractionSplit, place: Place) -> Result<TiledKernel, NestError> {
+        let addend = split.addend.map(|sum| {
+            let operands = &self.region.graph.node(sum).operands;
+            operands.iter().copied().find(|&o| o != split.dot).unwrap_or(sum)
+        });
+        let (mut parts, dot, factors) = self.factors(split, addend)?;
+        let ins = self.places(&parts, &self.extents()?, None)?;
+        let steps = self.steps(split);
+        let before =
+            addend.map(|addend| steps.form.put(&mut parts.graph, parts.node_of[&addend])).transpose()?;
+        let root = steps.add_product(&mut parts.graph, before, &dot, factors)?;
+        parts.graph.add_root(root)?;
+        let (outs, accumulators, phase) = (vec![place], vec![None], Phase::Prologue);
+        self.finished(TiledKernel { graph: parts.graph, ins, outs, accumulators, phase }, &parts.params)
     }
 
-    fn as_slot(&self, graph: &mut Graph, value: NodeId) -> Result<NodeId, GraphError> {
-        let shape = self.slot_shape(graph.shape(value));
-        seen_as(graph, value, &shape)
+    /// The graph of the dot's operands, and of one more value, at the current positions; the dot as it is there, and its
+    /// operands.
+    fn factors(
+        &self,
+        split: &ContractionSplit,
+        more: Option<NodeId>,
+    ) -> Result<(CutGraph, Node, [NodeId; 2]), NestError> {
+        let extents = self.extents()?;
+        let whole = cut(&self.region.graph, self.axes, &extents, &[split.dot], &[])?;
+        let dot = whole.graph.node(whole.node_of[&split.dot]).clone();
+        let operands = &self.region.graph.node(split.dot).operands;
+        let roots: Vec<NodeId> = operands.iter().copied().chain(more).collect();
+        let parts = cut(&self.region.graph, self.axes, &extents, &roots, &[])?;
+        let factors = [parts.node_of[&operands[0]], parts.node_of[&operands[1]]];
+        Ok((parts, dot, factors))
+    }
+
+    fn steps(&self, split: &ContractionSplit) -> Steps {
+        Steps { form: self.slot_form(), depth: split.depth }
+    }
+
+    /// How sums lie on chip from one kernel to the next.
+    fn slot_form(&self) -> SlotForm {
+        let split = self.choice.contraction.as_ref();
+        split.map_or_else(SlotForm::default, |split| SlotForm { rank: split.rank, blocks: split.blocks })
     }
 
     /// The kernel with what it is given on chip in the shape of its slot.
     fn given_in_slots(&self, kernel: TiledKernel) -> Result<TiledKernel, GraphError> {
-        let wide = |k: usize, shape: &Shape| match kernel.ins[k] {
-            Place::OnChip { .. } => self.slot_shape(shape),
-            Place::Hbm(_) => shape.clone(),
-        };
+        let form = self.slot_form();
         let graph = with_parameters(&kernel.graph, |graph, k, id, _| {
             let shape = kernel.graph.shape(id);
-            let parameter = graph.parameter(wide(k, shape));
-            seen_as(graph, parameter, shape)
+            match kernel.ins[k] {
+                Place::Hbm(_) => Ok(graph.parameter(shape.clone())),
+                Place::OnChip { .. } => {
+                    let slot = graph.parameter(form.shape(shape));
+                    form.take(graph, slot, shape)
+                }
+            }
         })?;
         Ok(TiledKernel { graph, ..kernel })
     }

@@ -29,16 +29,13 @@ impl AxisCut {
         AxisCut { segments: vec![Segment { start: 0, len: size, trip: 1 }], squeezed: false, size }
     }
 
-    /// Tiles of `tile` elements (at least 1) and what is left.
-    pub fn tiles(size: u64, tile: u64, squeezed: bool) -> AxisCut {
-        let (trip, rest) = (size / tile, size % tile);
-        let mut segments = Vec::new();
-        if trip > 0 {
-            segments.push(Segment { start: 0, len: tile, trip });
-        }
-        if rest > 0 {
-            segments.push(Segment { start: trip * tile, len: rest, trip: 1 });
-        }
+    /// Tiles of `tile` elements and what is left: whole multiples of `grain`, then the rest. Both are at least 1.
+    pub fn tiles(size: u64, tile: u64, grain: u64, squeezed: bool) -> AxisCut {
+        let (trip, left) = (size / tile, size % tile);
+        let (blocks, rest) = (left / grain * grain, left % grain);
+        let parts = [(0, tile, trip), (size - left, blocks, 1), (size - rest, rest, 1)];
+        let segments = parts.into_iter().filter(|&(_, len, trip)| len > 0 && trip > 0);
+        let segments = segments.map(|(start, len, trip)| Segment { start, len, trip }).collect();
         AxisCut { segments, squeezed, size }
     }
 

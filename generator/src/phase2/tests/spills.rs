@@ -1,6 +1,6 @@
 //! Spills: instructions found by their semantics, loads made again, and refusals where nothing restores a value.
 
-use super::super::{AllocError, AllocOptions, Allocation, allocate, allocations};
+use super::super::{AllocError, AllocLimits, AllocOptions, Allocation, allocate, allocations};
 use super::attention::{TILE, product_of_products};
 use super::description::{Builder, beta, buffer, in_hbm, instr, int, isa, slice, window};
 use super::replay::replay;
@@ -205,7 +205,15 @@ fn many_values_are_spilled_where_few_registers_are() {
     }
     let isa = few_registers(1);
     let error = allocate(&isa, &in_hbm(3), &all_pairs(&isa, 3), &AllocOptions::default()).unwrap_err();
-    assert!(matches!(error, AllocError::NoFit { .. }), "{error:?}");
+    let AllocError::NoFit { spills, .. } = error else { panic!("{error:?}") };
+    assert!(spills.ways > 0 && spills.limited, "{spills:?}");
+    let text = error.to_string();
+    assert!(text.starts_with("no allocation found: ") && text.contains(" gave up after "), "{text}");
+    // What was not tried is told as that.
+    let limits = AllocLimits { spills: 0, spilled_graphs: 0, ..AllocLimits::default() };
+    let options = AllocOptions { limits, ..AllocOptions::default() };
+    let error = allocate(&isa, &in_hbm(3), &all_pairs(&isa, 3), &options).unwrap_err();
+    assert!(error.to_string().ends_with("was not tried"), "{error}");
 }
 
 /// More registers need fewer moves, and what can stay on chip stays there.
