@@ -271,7 +271,10 @@ pub fn allocations(
         }
     }
     if found.is_empty() && options.limits.spills > 0 {
-        found.extend(evict(isa, kernel, &graph, options, &pairs, culprit, given_up, &mut tried)?);
+        let (evicted, ways) = evict(isa, kernel, &graph, options, &pairs, culprit, given_up)?;
+        tried.ways += ways.ways;
+        tried.limited |= ways.limited;
+        found.extend(evicted);
     }
     if found.is_empty() { Err(first_error.with_spills(tried)) } else { Ok(found) }
 }
@@ -286,17 +289,17 @@ fn evict(
     pairs: &SpillPairs<'_>,
     mut culprit: Option<usize>,
     given_up: &mut u32,
-    tried: &mut SpillSearch,
-) -> Result<Option<Allocation>, AllocError> {
+) -> Result<(Option<Allocation>, SpillSearch), AllocError> {
+    let mut tried = SpillSearch::default();
     let attempt = |values: &BTreeSet<PiiId>| {
         attempt(isa, kernel, evicted::evicted(isa, pairs, graph, values), options, pairs, false)
     };
     let mut buffers = BTreeSet::new();
     let (mut values, mut best) = loop {
-        let Some(buffer) = culprit.filter(|&buffer| buffers.insert(buffer)) else { return Ok(None) };
+        let Some(buffer) = culprit.filter(|&buffer| buffers.insert(buffer)) else { return Ok((None, tried)) };
         let values = evicted::candidates(pairs, graph, &buffers);
         if !values.iter().any(|&id| graph.node(id).buffer.is_some_and(|b| usize::from(b.0) == buffer)) {
-            return Ok(None);
+            return Ok((None, tried));
         }
         tried.ways += 1;
         match attempt(&values) {
@@ -307,7 +310,7 @@ fn evict(
                 culprit = next;
             }
             Err(missing @ AllocError::SolverMissing(_)) => return Err(missing),
-            Err(_) => return Ok(None),
+            Err(_) => return Ok((None, tried)),
         }
     };
     let last_reader =
@@ -326,7 +329,7 @@ fn evict(
             break;
         }
     }
-    Ok(Some(*best))
+    Ok((Some(*best), tried))
 }
 
 /// What came of one graph.
