@@ -86,6 +86,18 @@ impl<'a> Context<'a> {
         facts.value.is_some() || !facts.views.is_empty()
     }
 
+    /// Where the value lies in main memory, but nowhere with one stride in every dimension: how many elements follow one
+    /// another at one stride, per dimension.
+    pub(crate) fn runs(&self, id: Id) -> Option<Vec<u64>> {
+        self.note(id);
+        let facts = &self.egraph[id].data;
+        let strided = facts.views.iter().any(|view| view.layout.strided().is_some());
+        if strided || facts.value.is_some() {
+            return None;
+        }
+        facts.views.first().map(|view| view.layout.runs())
+    }
+
     pub(crate) fn shape(&self, id: Id) -> &'a Shape {
         &self.egraph[id].data.shape
     }
@@ -99,6 +111,17 @@ impl<'a> Context<'a> {
     /// The class as a term.
     pub(crate) fn class(&self, id: Id) -> Term {
         Term { shape: self.shape(id).clone(), kind: Kind::Class(id) }
+    }
+
+    /// The class as a term that is equal to it.
+    pub(crate) fn respelled(&self, id: Id, term: Term) -> Term {
+        Term { shape: self.shape(id).clone(), kind: Kind::Respelled(id, Box::new(term)) }
+    }
+
+    /// Whether the class is only known as the form of a slot, or as computed from such.
+    pub(crate) fn is_slot_form(&self, id: Id) -> bool {
+        self.note(id);
+        self.egraph[id].data.slot_form
     }
 
     fn value(&self, id: Id) -> Option<Value> {

@@ -170,6 +170,9 @@ const WAITING: usize = 4;
 /// Binary logarithm of the longest pause, in iterations.
 const PAUSES: u32 = 8;
 
+/// How often the limit of iterations is doubled where they have led to no graph.
+const PROLONGED: u32 = 2;
+
 /// Saturation that can pause and go on: extraction looks at the e-graph in between.
 pub(crate) struct Saturation<'a> {
     pub(crate) explored: Explored,
@@ -185,6 +188,8 @@ pub(crate) struct Saturation<'a> {
     /// Whether proposals were left out since too many were waiting.
     dropped: bool,
     ended: bool,
+    /// How often the limit of iterations was doubled.
+    prolonged: u32,
 }
 
 impl<'a> Saturation<'a> {
@@ -217,12 +222,24 @@ impl<'a> Saturation<'a> {
             paces: BTreeMap::new(),
             dropped: false,
             ended: false,
+            prolonged: 0,
         }
     }
 
     /// Whether there is nothing to go on with: nothing changes any more, or a limit is reached.
     pub(crate) fn ended(&self) -> bool {
         self.ended
+    }
+
+    /// Allows more iterations, four times as many in all; `false` where these were not what ended it, or are used up.
+    pub(crate) fn prolong(&mut self) -> bool {
+        let more = self.explored.report.stop == StopReason::Iterations && self.prolonged < PROLONGED;
+        if more {
+            self.iterations = self.iterations.saturating_mul(2);
+            self.prolonged += 1;
+            self.ended = false;
+        }
+        more
     }
 
     /// Applies the rules until there are so many e-nodes, nothing changes or a limit is reached.
@@ -248,6 +265,14 @@ impl<'a> Saturation<'a> {
 
     pub(crate) fn policy(&self) -> FloatPolicy {
         self.policy
+    }
+
+    /// Changes the e-graph when the rules are done, for now: they are asked about it if they go on.
+    pub(crate) fn complete(&mut self, change: impl FnOnce(&mut TensorGraph) -> bool) -> bool {
+        let Explored { egraph, classes, .. } = &mut self.explored;
+        let changed = change(egraph);
+        classes.iter_mut().for_each(|id| *id = egraph.find(*id));
+        changed
     }
 
     /// Changes the e-graph in a way that the rules are not asked about.

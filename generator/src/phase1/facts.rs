@@ -7,7 +7,7 @@ use act_hlo::{Literal, Op, OpKind, Shape};
 use act_isa::View;
 use egg::{Analysis, DidMerge, EGraph, Id};
 use indexmap::{IndexMap, IndexSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 pub(crate) type TensorGraph = EGraph<TensorNode, TensorAnalysis>;
 
@@ -46,6 +46,8 @@ pub(crate) struct Facts {
     pub(crate) value: Option<Value>,
     /// The class is this tensor in d0, with the class's shape and element type.
     pub(crate) views: BTreeSet<SourceView>,
+    /// The class is only known as what a rule saw a slot as, or as computed from such: it is not put into a slot again.
+    pub(crate) slot_form: bool,
 }
 
 /// The analysis state: interned literals, places of the parameters, and the first contradiction found.
@@ -61,6 +63,8 @@ pub(crate) struct TensorAnalysis {
     loose_floats: bool,
     /// Classes that are new, joined or better known since [`TensorAnalysis::take_changed`].
     changed: Vec<Id>,
+    /// Classes that were added as forms of slots.
+    slot_forms: HashSet<Id>,
 }
 
 impl TensorAnalysis {
@@ -85,6 +89,11 @@ impl TensorAnalysis {
     /// The contradiction that makes this e-graph worthless, if any: two shapes or two values of one class.
     pub(crate) fn clash(&self) -> Option<&str> {
         self.clash.as_deref()
+    }
+
+    /// Notes that a class was added as the form of a slot.
+    pub(crate) fn note_slot_form(&mut self, id: Id) {
+        self.slot_forms.insert(id);
     }
 
     /// The classes that changed since the last call; ids may be stale and repeated.
@@ -179,7 +188,9 @@ pub(crate) fn evaluate(op: &Op, operands: &[Literal], shape: &Shape) -> Option<L
 impl Analysis<TensorNode> for TensorAnalysis {
     type Data = Facts;
 
-    fn make(egraph: &mut TensorGraph, node: &TensorNode, _id: Id) -> Facts {
+    fn make(egraph: &mut TensorGraph, node: &TensorNode, id: Id) -> Facts {
+        let slot_form = egraph.analysis.slot_forms.contains(&id)
+            || node.operands.iter().any(|&c| egraph[c].data.slot_form);
         let shape = node.shape().clone();
         let known: Option<Vec<(Value, Shape)>> = node
             .operands
@@ -214,7 +225,7 @@ impl Analysis<TensorNode> for TensorAnalysis {
             }
             op => known.and_then(|operands| egraph.analysis.fold(op, &shape, &operands)),
         };
-        Facts { shape, value, views }
+        Facts { shape, value, views, slot_form }
     }
 
     fn merge(&mut self, a: &mut Facts, b: Facts) -> DidMerge {
@@ -248,6 +259,11 @@ impl Analysis<TensorNode> for TensorAnalysis {
             }
             a_changed |= a.views != before;
             b_changed |= a.views != b.views;
+        }
+        if a.slot_form != b.slot_form {
+            a_changed |= a.slot_form;
+            b_changed |= b.slot_form;
+            a.slot_form = false;
         }
         DidMerge(a_changed, b_changed)
     }

@@ -52,7 +52,7 @@ use vocabulary::Vocabulary;
 /// Deterministic bounds of one selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Rounds of rewriting.
+    /// Rounds of rewriting; four times as many where they have led to no graph.
     pub iterations: usize,
     /// e-nodes.
     pub nodes: usize,
@@ -184,10 +184,12 @@ impl Selector {
         }
         // Instructions that are products where sums may be taken in another order, from here on.
         let loose = isa.instrs.len();
+        let mut written_out = BTreeSet::new();
         for k in 0..loose {
             if let Some(product) = unrolled::as_product(&isa.instrs[k]) {
                 isa.instrs.push(product);
                 origin.push(origin[k]);
+                written_out.insert(k);
             }
         }
         let mut matchers = Vec::new();
@@ -207,8 +209,9 @@ impl Selector {
             let reasons = reasons.collect::<Vec<_>>().join("; ");
             return Err(GenerateError::NothingSelectable { isa: isa.name.clone(), reasons });
         }
-        // What nothing selects is no reason to rewrite toward it.
-        let instrs = matchers.iter().map(|matcher| isa.instr(matcher.instr).clone()).collect();
+        // What nothing selects is no reason to rewrite toward it, nor are the steps of a product that is written out.
+        let aims = matchers.iter().filter(|matcher| !written_out.contains(&usize::from(matcher.instr.0)));
+        let instrs = aims.map(|matcher| isa.instr(matcher.instr).clone()).collect();
         let vocabulary = Vocabulary::of(&Isa { instrs, ..isa.clone() });
         let in_place =
             whole.instr_ids().filter(|&id| whole.instr(id).updates_in_place(0).is_some()).collect();
@@ -308,13 +311,17 @@ impl Selector {
             }
             let (policy, results) = (saturation.policy(), results(kernel, &saturation.explored));
             saturation.amend(|egraph| transfers::cut(egraph, &results, &self.vocabulary, policy));
+            if saturation.ended() {
+                saturation.complete(|egraph| transfers::cut_at_pitches(egraph, &self.vocabulary, policy));
+            }
             let (mut demands, mut roots) = self.demands(kernel, &saturation.explored);
             if uncovered(&demands, &roots).is_some() {
                 round_trips::offer(&mut saturation.explored.egraph);
                 (demands, roots) = self.demands(kernel, &saturation.explored);
-                if !saturation.ended() {
+                let uncovered = uncovered(&demands, &roots);
+                if !saturation.ended() || uncovered.is_some() && saturation.prolong() {
                     round_trips::withdraw(&mut saturation.explored.egraph);
-                } else if let Some(root) = uncovered(&demands, &roots) {
+                } else if let Some(root) = uncovered {
                     return Err(self.diagnosed(kernel, &saturation.explored, root, demands));
                 }
             }
@@ -324,7 +331,14 @@ impl Selector {
                 Some(enumeration)
                     if saturation.ended() || best.is_some_and(|best| found >= Some(best - best / WORTH)) =>
                 {
-                    return Ok((enumeration, roots));
+                    let at_pitches =
+                        |egraph: &mut _| transfers::cut_at_pitches(egraph, &self.vocabulary, policy);
+                    if saturation.ended() || !saturation.complete(at_pitches) {
+                        return Ok((enumeration, roots));
+                    }
+                    let (demands, wanted) = self.demands(kernel, &saturation.explored);
+                    let again = Enumeration::new(demands, &wanted, expansions, gamma);
+                    return Ok(again.map_or((enumeration, roots), |again| (again, wanted)));
                 }
                 None if saturation.ended() => {
                     let stop = saturation.explored.report.stop;

@@ -17,13 +17,15 @@ impl Rebuilt {
         self.stmts.len() - 1
     }
 
-    /// What a reshape is of, if that is computed and of another shape.
+    /// What reshapes are of in the end, if that is computed and of another shape.
     fn summed(&self, at: usize) -> Option<usize> {
-        let stmt = &self.stmts[at];
-        let [x] = stmt.operands[..] else { return None };
-        let from = &self.stmts[x];
-        let given = matches!(from.op, OpKind::Parameter(_) | OpKind::Constant(_)) || is_movement(&from.op);
-        (stmt.op == OpKind::Reshape && !given && from.dims != stmt.dims).then_some(x)
+        let mut from = at;
+        while let (OpKind::Reshape, &[x]) = (&self.stmts[from].op, &self.stmts[from].operands[..]) {
+            from = x;
+        }
+        let op = &self.stmts[from].op;
+        let given = matches!(op, OpKind::Parameter(_) | OpKind::Constant(_)) || is_movement(op);
+        (from != at && !given && self.stmts[from].dims != self.stmts[at].dims).then_some(from)
     }
 
     /// The value with other dimensions and the same elements.
@@ -124,6 +126,12 @@ instr f beta(a, b, t) {{ in z[a :+ 1]  in z[b :+ 1]  in za[t :+ 1, 0 :+ 4]  out 
         let found = shaped(clamped).expect("a reshape to move");
         assert_eq!(found.last(), Some(&"reshape"));
         assert_eq!(found.iter().filter(|op| **op == "reshape").count(), 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_reshape_of_a_reshape_goes_behind_too() {
+        let twice = "q = s32[2,2,4] reshape(p)  t = s32[1,4,4] reshape(q)  r = s32[1,4,4] add(old, t)";
+        assert_eq!(shaped(twice), Some(vec!["dot", "reshape", "add", "reshape"]));
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub(crate) struct Term {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Class(Id),
+    /// The class, as this term too: what is equal to an operand becomes one class with it at once.
+    Respelled(Id, Box<Term>),
+    /// The form of a slot, which is not put into a slot again.
+    SlotForm(Box<Term>),
     /// Every element is this scalar.
     Splat(Literal),
     Node(HeadOp, Vec<Term>),
@@ -151,6 +155,20 @@ impl Term {
     pub(crate) fn add_to(&self, egraph: &mut TensorGraph) -> Id {
         match &self.kind {
             Kind::Class(id) => egraph.find(*id),
+            Kind::Respelled(id, term) => {
+                let other = term.add_to(egraph);
+                egraph.union(*id, other);
+                egraph.find(*id)
+            }
+            Kind::SlotForm(term) => {
+                let before = egraph.number_of_classes();
+                let id = term.add_to(egraph);
+                if egraph.number_of_classes() > before {
+                    egraph.analysis.note_slot_form(id);
+                    egraph[id].data.slot_form = true;
+                }
+                id
+            }
             Kind::Splat(scalar) => {
                 let constant = egraph.analysis.intern(scalar.clone());
                 let node =

@@ -1,7 +1,7 @@
 //! Values that are loaded or stored in pieces: instructions that compute often take more at once than those that move
 //! between main memory and their buffers. Such a value is a concatenation of its slices, side by side in its slot. It is
 //! made one when the rules are done, since nothing is gained by rewriting the pieces. Only values that an instruction
-//! takes or gives whole, and that nothing moves whole.
+//! takes or gives whole, and that nothing moves whole: it is too long, or lies in memory at more than one pitch.
 
 use super::context::Context;
 use super::facts::TensorGraph;
@@ -19,7 +19,7 @@ const PIECES: u64 = 64;
 /// Longest way of views between a slot and what is computed.
 const STEPS: usize = 3;
 
-/// Adds the pieces in which the loads and stores of a description move what they do not move whole. `results` are the
+/// Adds the pieces in which the loads and stores of a description move what is too long for them. `results` are the
 /// classes that are stored.
 pub(crate) fn cut(egraph: &mut TensorGraph, results: &[Id], vocabulary: &Vocabulary, policy: FloatPolicy) {
     let cx = Context::new(egraph, vocabulary, policy);
@@ -30,13 +30,33 @@ pub(crate) fn cut(egraph: &mut TensorGraph, results: &[Id], vocabulary: &Vocabul
     for id in ids {
         let loads = || cx.in_memory(id) && is_taken(&cx, id, STEPS);
         let stores = || stored.contains(&id) && !cx.in_memory(id) && is_given(&cx, id, STEPS);
-        let pieces = in_pieces(&cx, id, &vocabulary.loads, loads);
-        let pieces = pieces.into_iter().chain(in_pieces(&cx, id, &vocabulary.stores, stores));
+        let whole = &cx.shape(id).dims;
+        let pieces = in_pieces(&cx, id, &vocabulary.loads, whole, loads);
+        let pieces = pieces.into_iter().chain(in_pieces(&cx, id, &vocabulary.stores, whole, stores));
         found.extend(pieces.map(|term| (id, term)));
     }
+    add(egraph, &found);
+}
+
+/// Adds the pieces in which loads move what lies in memory at more than one pitch; whether there are any.
+pub(crate) fn cut_at_pitches(egraph: &mut TensorGraph, vocabulary: &Vocabulary, policy: FloatPolicy) -> bool {
+    let cx = Context::new(egraph, vocabulary, policy);
+    let mut ids: Vec<Id> = egraph.classes().map(|class| class.id).collect();
+    ids.sort_unstable();
+    let mut found: Vec<(Id, Term)> = Vec::new();
+    for id in ids {
+        let Some(runs) = cx.runs(id) else { continue };
+        let pieces = in_pieces(&cx, id, &vocabulary.loads, &runs, || is_taken(&cx, id, STEPS));
+        found.extend(pieces.into_iter().map(|term| (id, term)));
+    }
+    add(egraph, &found);
+    !found.is_empty()
+}
+
+fn add(egraph: &mut TensorGraph, found: &[(Id, Term)]) {
     for (id, term) in found {
         let pieces = term.add_to(egraph);
-        egraph.union(id, pieces);
+        egraph.union(*id, pieces);
     }
     egraph.rebuild();
 }
@@ -84,35 +104,45 @@ fn is_given(cx: &Context<'_>, class: Id, steps: usize) -> bool {
     })
 }
 
-/// The value in pieces, for every transfer of such values, where none takes it whole and it is `wanted`.
-fn in_pieces(cx: &Context<'_>, class: Id, transfers: &[Transfer], wanted: impl Fn() -> bool) -> Vec<Term> {
+/// The value in pieces, for every transfer of such values, where none takes it whole and it is `wanted`; `runs`: so many
+/// elements of every dimension lie at one pitch.
+fn in_pieces(
+    cx: &Context<'_>,
+    class: Id,
+    transfers: &[Transfer],
+    runs: &[u64],
+    wanted: impl Fn() -> bool,
+) -> Vec<Term> {
     let shape = cx.shape(class);
     let of_type =
         || transfers.iter().filter(|t| t.bits == shape.elem.bits() && t.sizes.len() == shape.rank());
-    if of_type().next().is_none() || of_type().any(|t| t.takes(&shape.dims)) || !wanted() {
+    let at_one_pitch = *runs == shape.dims;
+    if of_type().next().is_none() || of_type().any(|t| at_one_pitch && t.takes(&shape.dims)) || !wanted() {
         return Vec::new();
     }
     let inner = |t: &&Transfer| {
-        let pairs = t.sizes[t.access..].iter().zip(&shape.dims[t.access..]);
-        pairs.into_iter().all(|(s, d)| (s.min..=s.max).contains(d))
+        let pairs = t.sizes[t.access..].iter().zip(&shape.dims[t.access..]).zip(&runs[t.access..]);
+        pairs.into_iter().all(|((s, d), run)| (s.min..=s.max).contains(d) && run == d)
     };
-    of_type().filter(inner).filter_map(|t| cut_from(cx.class(class), t, 0)).collect()
+    of_type().filter(inner).filter_map(|t| cut_from(cx.class(class), t, runs, 0)).collect()
 }
 
 /// The value in the pieces that a transfer takes, from access dimension `d` on.
-fn cut_from(value: Term, transfer: &Transfer, d: usize) -> Option<Term> {
+fn cut_from(value: Term, transfer: &Transfer, runs: &[u64], d: usize) -> Option<Term> {
     if d == transfer.access {
         return Some(value);
     }
     let (len, sizes) = (value.shape.dims[d], transfer.sizes[d]);
-    let count = len.div_ceil(sizes.max.max(1));
-    let last = len.checked_sub((count.checked_sub(1)?) * sizes.max)?;
-    if count > PIECES || last < sizes.min {
+    let most = sizes.max.max(1);
+    let step = if runs[d] == len { most } else { runs[d].min(most) };
+    let count = len.div_ceil(step);
+    let last = len.checked_sub(count.checked_sub(1)? * step)?;
+    if count > PIECES || last < sizes.min || runs[d] != len && !runs[d].is_multiple_of(step) {
         return None;
     }
     let pieces = (0..count).map(|k| {
-        let start = k * sizes.max;
-        cut_from(value.clone().slice(d, start, sizes.max.min(len - start)), transfer, d + 1)
+        let start = k * step;
+        cut_from(value.clone().slice(d, start, step.min(len - start)), transfer, runs, d + 1)
     });
     Some(Term::concatenate(d, pieces.collect::<Option<_>>()?))
 }

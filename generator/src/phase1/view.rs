@@ -46,6 +46,11 @@ impl Layout {
         })
     }
 
+    /// Per dimension how many elements follow one another at one stride.
+    pub(crate) fn runs(&self) -> Vec<u64> {
+        self.dims.iter().map(|factors| factors.last().map_or(1, |&(len, _)| len)).collect()
+    }
+
     /// Where `op(x)` lies when x lies here and the result has shape `shape`; `None` when it lies nowhere as a whole.
     pub(crate) fn through<C>(&self, op: &OpKind<i64, C>, shape: &Shape) -> Option<Layout> {
         let dims = match op {

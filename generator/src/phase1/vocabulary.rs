@@ -71,8 +71,16 @@ pub(crate) struct StoredStack {
     pub(crate) width: u64,
 }
 
-/// Sizes of an operator, and the product or reduction that is an operand of it if one is.
-type SizesAfter = (Vec<Sizes>, Option<&'static str>);
+/// The product or reduction from which an instruction computes an operator; of a product the types of what it multiplies,
+/// before they are widened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Gathered {
+    pub(crate) name: &'static str,
+    pub(crate) types: Option<[ElemType; 2]>,
+}
+
+/// Sizes of an operator, and the product or reduction that it is or that is an operand of it.
+type SizesAfter = (Vec<Sizes>, Option<Gathered>);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
@@ -85,8 +93,9 @@ pub(crate) struct Vocabulary {
     /// Sizes of elementwise operators within stacked blocks. They are reached by rules of their own, and aimed at by no
     /// other.
     stacked_sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
-    /// Lengths of the contracted dimension per product that is added to another value.
-    pub(crate) contractions: BTreeSet<(DotForm, Sizes)>,
+    /// Lengths of the contracted dimension per product that is added to another value, with the types of what it
+    /// multiplies before they are widened.
+    pub(crate) contractions: BTreeSet<(DotForm, [ElemType; 2], Sizes)>,
     pub(crate) dots: BTreeSet<DotForm>,
     /// Products with the sizes of their results, and whether an instruction has the product as such or only adds it
     /// to a value.
@@ -123,6 +132,8 @@ pub(crate) struct Vocabulary {
     pub(crate) stored_stacks: BTreeSet<StoredStack>,
     /// Types that products multiply in, with the types that their operands are converted from.
     pub(crate) widened: BTreeSet<(ElemType, ElemType)>,
+    /// Conversions, from one type to another, of more than what a product multiplies.
+    converted_alone: BTreeSet<(ElemType, ElemType)>,
     /// What instructions that only move bring from main memory into a buffer, and from a buffer to main memory.
     pub(crate) loads: Vec<Transfer>,
     pub(crate) stores: Vec<Transfer>,
@@ -136,9 +147,20 @@ pub(crate) fn key<D, C>(op: &OpKind<D, C>) -> String {
     }
 }
 
-/// Whether the operator computes an element of its result from many of its operands.
-fn gathers<D, C>(op: &OpKind<D, C>) -> bool {
-    matches!(op, OpKind::Dot(_) | OpKind::Reduce { .. })
+/// What computes an element of its result from many of its operands.
+fn gathered(stmt: &act_isa::Stmt, computation: &Computation) -> Option<Gathered> {
+    let name = stmt.op.name();
+    match (&stmt.op, &stmt.operands[..]) {
+        (OpKind::Dot(_), &[a, b]) => {
+            let multiplied = |x: usize| match (&computation.stmts[x].op, &computation.stmts[x].operands[..]) {
+                (OpKind::Convert, &[narrow]) => computation.stmts[narrow].elem,
+                _ => computation.stmts[x].elem,
+            };
+            Some(Gathered { name, types: Some([multiplied(a), multiplied(b)]) })
+        }
+        (OpKind::Reduce { .. }, _) => Some(Gathered { name, types: None }),
+        _ => None,
+    }
 }
 
 impl Vocabulary {
@@ -167,9 +189,9 @@ impl Vocabulary {
                 if stacks && is_elementwise(&stmt.op) {
                     self.stacked_sizes.entry(name).or_default().insert(result.clone());
                 } else {
-                    let inner =
-                        |k: usize| operand(k).map(|s| &s.op).filter(|op| gathers(op)).map(OpKind::name);
-                    let after = (0..stmt.operands.len()).find_map(inner);
+                    let inner = |k: usize| operand(k).and_then(|s| gathered(s, computation));
+                    let after =
+                        gathered(stmt, computation).or_else(|| (0..stmt.operands.len()).find_map(inner));
                     self.sizes_after.entry(name.clone()).or_default().insert((result.clone(), after));
                     self.sizes.entry(name).or_default().insert(result.clone());
                 }
@@ -270,6 +292,11 @@ impl Vocabulary {
                     self.comparisons.insert((*direction, from, offered));
                 }
                 (OpKind::Convert, Some(from)) => {
+                    let mut users = stmts.iter().filter(|s| s.operands.contains(&at));
+                    let root = computation.roots.contains(&at);
+                    if root || users.any(|s| !matches!(s.op, OpKind::Dot(_))) {
+                        self.converted_alone.insert((from, stmt.elem));
+                    }
                     self.conversions.insert((from, stmt.elem, offered));
                 }
                 _ => {}
@@ -306,6 +333,11 @@ impl Vocabulary {
 
     pub(crate) fn converts(&self, from: ElemType, to: ElemType) -> bool {
         [false, true].iter().any(|&offered| self.conversions.contains(&(from, to, offered)))
+    }
+
+    /// Whether instructions convert so what their products multiply, and nothing else.
+    pub(crate) fn only_widens(&self, from: ElemType, to: ElemType) -> bool {
+        self.widened.contains(&(to, from)) && !self.converted_alone.contains(&(from, to))
     }
 
     /// The types from which instructions convert to this one.
@@ -502,15 +534,15 @@ fn product_sizes(
     Some(ProductSizes { form: form.clone(), m, n, k: of(lhs, *i)? })
 }
 
-/// A product and the lengths of its contracted dimension.
-fn contraction(instr: &Instr, stmt: &act_isa::Stmt) -> Option<(DotForm, Sizes)> {
+/// A product, the types of what it multiplies, and the lengths of its contracted dimension.
+fn contraction(instr: &Instr, stmt: &act_isa::Stmt) -> Option<(DotForm, [ElemType; 2], Sizes)> {
     let OpKind::Dot(dims) = &stmt.op else { return None };
     let operand = |k: usize| instr.computation.stmts.get(*stmt.operands.get(k)?);
     let (lhs, rhs) = (operand(0)?, operand(1)?);
     let [i] = dims.lhs_contracting.as_slice() else { return None };
     let lengths = sizes(lhs.dims.get(*i)?, &instr.alpha)?;
     let form = DotForm { dims: dims.clone(), lhs: lhs.elem, rhs: rhs.elem, out: stmt.elem };
-    Some((form, lengths))
+    Some((form, gathered(stmt, &instr.computation)?.types?, lengths))
 }
 
 /// Bounds of a size that is a product or sum of attributes; `None` where it is no such thing.

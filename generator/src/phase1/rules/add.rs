@@ -106,9 +106,9 @@ fn add_constants(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>
     }
 }
 
-fn add_two_constants(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
+fn add_two_constants(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let Some((a, b)) = binary(node, Binary::Add) else { return };
-    if !cx.may_reassociate(node.shape().elem) {
+    if cx.is_constant(class) || !cx.may_reassociate(node.shape().elem) {
         return;
     }
     let add = |a, b| Term::binary(Binary::Add, a, b);

@@ -81,6 +81,16 @@ pub(crate) static RULES: &[Rule] = &[
         rewrite: outer,
     },
     Rule {
+        name: "dot-outer-sum",
+        class: RuleClass::Integer,
+        policy: FloatPolicy::Exact,
+        statement: "dot(a, b) => (bc(a_1) * bc(b_1) + bc(a_2) * bc(b_2)) + .., a_k the columns of a, b_k the rows of b, \
+                    where instructions multiply and add, and their products are larger than this one in some dimension \
+                    and shorter in none",
+        useful: multiplies_and_adds,
+        rewrite: outer_sum,
+    },
+    Rule {
         name: "dot-slice",
         class: RuleClass::Exact,
         policy: FloatPolicy::Exact,
@@ -265,6 +275,10 @@ fn multiplies(vocabulary: &Vocabulary) -> bool {
     vocabulary.names("multiply") || vocabulary.names("fma")
 }
 
+fn multiplies_and_adds(vocabulary: &Vocabulary) -> bool {
+    vocabulary.names("multiply") && vocabulary.names("add") && !vocabulary.product_sizes.is_empty()
+}
+
 fn outer(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let (OpKind::Dot(dims), &[a, b]) = (node.op(), &node.operands[..]) else { return };
     let (lhs, rhs, shape) = (cx.shape(a), cx.shape(b), node.shape());
@@ -284,6 +298,43 @@ fn outer(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let column = cx.class(a).reshape(&[m]).broadcast(&[0], &[m, n]);
     let row = cx.class(b).reshape(&[n]).broadcast(&[1], &[m, n]);
     out.push(Term::binary(Binary::Multiply, column, row));
+}
+
+/// Longest contraction that is written as a sum of products of vectors.
+const OUTERS: u64 = 16;
+
+fn outer_sum(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
+    let (OpKind::Dot(dims), &[a, b]) = (node.op(), &node.operands[..]) else { return };
+    let (lhs, rhs, shape) = (cx.shape(a), cx.shape(b), node.shape());
+    let elem = shape.elem;
+    if cx.is_constant(class)
+        || !cx.may_reassociate(super::summed_in(elem))
+        || !["multiply", "add"].iter().all(|op| cx.vocabulary.has(op, elem))
+        || !matrix_form(dims, lhs.rank(), rhs.rank())
+        || (lhs.elem, rhs.elem) != (elem, elem)
+    {
+        return;
+    }
+    let (i, j) = (dims.lhs_contracting[0], dims.rhs_contracting[0]);
+    let ([m, n], k) = ([shape.dims[0], shape.dims[1]], lhs.dims[i]);
+    // What is longer is cut first, what is long enough is an instruction's or becomes so by cutting.
+    let products = || cx.vocabulary.product_sizes.iter().filter(|p| p.form.out == elem);
+    let cut = products().any(|p| m <= p.m.max && n <= p.n.max && k <= p.k.max);
+    let taken = products().any(|p| m >= p.m.min && n >= p.n.min && k >= p.k.min);
+    if !(2..=OUTERS).contains(&k) || !cut || taken {
+        return;
+    }
+    let mut sum: Option<Term> = None;
+    for at in 0..k {
+        let column = cx.class(a).slice(i, at, 1).reshape(&[m]).broadcast(&[0], &[m, n]);
+        let row = cx.class(b).slice(j, at, 1).reshape(&[n]).broadcast(&[1], &[m, n]);
+        let product = Term::binary(Binary::Multiply, column, row);
+        sum = Some(match sum {
+            None => product,
+            Some(before) => Term::binary(Binary::Add, before, product),
+        });
+    }
+    out.extend(sum);
 }
 
 fn sliced(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {

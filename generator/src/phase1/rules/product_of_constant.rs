@@ -262,7 +262,7 @@ fn negative_eye(elem: ElemType, n: u64) -> Option<Term> {
 fn added(cx: &Context<'_>, x: Id, y: Id, negative: bool, out: &mut Vec<Term>) {
     let elem = cx.shape(y).elem;
     let mut types: Vec<(ElemType, ElemType)> = Vec::new();
-    for (form, _) in cx.vocabulary.contractions.iter().filter(|(f, _)| f.out == elem) {
+    for (form, ..) in cx.vocabulary.contractions.iter().filter(|(f, ..)| f.out == elem) {
         if types.contains(&(form.lhs, form.rhs)) {
             continue;
         }

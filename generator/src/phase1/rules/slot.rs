@@ -6,7 +6,7 @@ use super::{Context, Rule, RuleClass};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::rims::{ConcreteRim, Rim, Side, Step};
-use crate::phase1::term::Term;
+use crate::phase1::term::{Kind, Term};
 use crate::phase1::vocabulary::{Vocabulary, key};
 use act_hlo::{OpKind, Shape};
 use egg::Id;
@@ -78,6 +78,7 @@ fn through_slot(value: Term, rim: &ConcreteRim) -> Term {
         };
         term = Term::node(op, to.clone(), vec![term]);
     }
+    term = Term { shape: term.shape.clone(), kind: Kind::SlotForm(Box::new(term)) };
     for (step, to) in rim.steps.iter().zip(&rim.shapes[1..]) {
         let op = match step {
             Step::Reshape => OpKind::Reshape,
@@ -115,10 +116,10 @@ fn operands(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>)
         // The matcher tries both orders of commuting operands, so a rim of either one is one of both.
         let places = if crate::phase1::language::is_commutative(node.op()) { vec![0, 1] } else { vec![k] };
         for k in places {
-            let Some(&x) = node.operands.get(k) else { continue };
+            let Some(&x) = node.operands.get(k).filter(|&&x| !cx.is_slot_form(x)) else { continue };
             let Some(rim) = rim.at(cx.shape(x)).filter(|rim| !is_seen(cx, x, rim)) else { continue };
             let term = |(i, &y): (usize, &Id)| {
-                if i == k { through_slot(cx.class(y), &rim) } else { cx.class(y) }
+                if i == k { cx.respelled(y, through_slot(cx.class(y), &rim)) } else { cx.class(y) }
             };
             let operands = node.operands.iter().enumerate().map(term).collect();
             out.push(Term::node(node.op().clone(), node.shape().clone(), operands));
@@ -127,7 +128,7 @@ fn operands(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>)
 }
 
 fn results(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
-    if cx.is_constant(class) {
+    if cx.is_constant(class) || cx.is_slot_form(class) {
         return;
     }
     for rim in rims(cx, node, |side| side == Side::Result) {

@@ -1,12 +1,13 @@
 //! Values brought to the sizes that instructions take: reshapes to an instruction's rank, and cuts at its granularity.
 //! Goal-directed: only toward sizes at which some instruction has the same operator, and never on a value that fits.
 
+use super::convert::narrowed;
 use super::{Context, Rule, RuleClass, summed_in};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::{TensorNode, is_elementwise, is_movement};
 use crate::phase1::term::Term;
-use crate::phase1::vocabulary::{Sizes, Vocabulary, key};
-use act_hlo::{Binary, OpKind};
+use crate::phase1::vocabulary::{Gathered, Sizes, Vocabulary, key};
+use act_hlo::{Binary, ElemType, OpKind};
 use egg::Id;
 
 pub(crate) static RULES: &[Rule] = &[
@@ -48,8 +49,9 @@ pub(crate) static RULES: &[Rule] = &[
     },
 ];
 
-/// Most pieces that one value is cut into.
+/// Most pieces that one value is cut into, and steps of a contraction.
 const PIECES: u64 = 64;
+const CONTRACTED: u64 = 256;
 
 fn has_sizes(vocabulary: &Vocabulary) -> bool {
     vocabulary.has_sizes()
@@ -70,11 +72,30 @@ pub(super) fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) ->
         && cx.users(class).all(|user| matches!(user.op(), OpKind::Dot(_)) || is_movement(user.op()))
 }
 
+/// Whether a product may be that of an instruction which multiplies these types: one of others is another instruction's.
+fn multiplies(cx: &Context<'_>, product: &TensorNode, types: [ElemType; 2]) -> bool {
+    // What is converted from a type that instructions widen in products alone is nowhere by itself.
+    let widened = |x: Id| {
+        let elem = cx.shape(x).elem;
+        let only = |n: &TensorNode| match n.op() {
+            OpKind::Convert => cx.vocabulary.only_widens(cx.shape(n.operands[0]).elem, elem),
+            op => is_movement(op),
+        };
+        let converts = cx.nodes(x).iter().any(|n| *n.op() == OpKind::Convert);
+        converts && cx.nodes(x).iter().all(only)
+    };
+    let mut pairs = product.operands.iter().zip(types);
+    pairs.all(|(&x, elem)| cx.shape(x).elem == elem && !widened(x) || narrowed(cx, x, elem).is_some())
+}
+
 /// The sizes at which instructions have the operator of a node, computed from what the node is computed from.
 pub(super) fn sizes<'a>(cx: &Context<'a>, node: &TensorNode) -> Vec<&'a Vec<Sizes>> {
-    let has = |name: &str| {
+    let is = |n: &TensorNode, gathered: &Gathered| {
+        n.op().name() == gathered.name && gathered.types.is_none_or(|types| multiplies(cx, n, types))
+    };
+    let has = |gathered: Gathered| {
         let mut nodes = node.operands.iter().flat_map(|&x| cx.nodes(x));
-        nodes.any(|n| n.op().name() == name)
+        node.op().name() == gathered.name && is(node, &gathered) || nodes.any(|n| is(n, &gathered))
     };
     let sizes = cx.vocabulary.sizes_after(&key(node.op()), node.shape().elem);
     let mut all: Vec<&'a Vec<Sizes>> =
@@ -201,10 +222,12 @@ fn split_contraction(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut V
     let ([i], [j]) = (dims.lhs_contracting.as_slice(), dims.rhs_contracting.as_slice()) else { return };
     let k = cx.shape(*a).dims[*i];
     let steps =
-        cx.vocabulary.contractions.iter().filter(|(form, _)| form.dims == *dims && form.out == summed);
-    for (_, longest) in steps {
+        cx.vocabulary.contractions.iter().filter(|(form, types, _)| {
+            form.dims == *dims && form.out == summed && multiplies(cx, node, *types)
+        });
+    for (_, _, longest) in steps {
         let step = longest.max;
-        if step == 0 || k <= step || k.div_ceil(step) > PIECES {
+        if step == 0 || k <= step || k.div_ceil(step) > CONTRACTED {
             continue;
         }
         let mut sum: Option<Term> = None;

@@ -212,6 +212,7 @@ impl Rebuild<'_> {
                 assert_eq!(*self.graph.shape(node), term.shape);
                 return node;
             }
+            Kind::Respelled(_, term) | Kind::SlotForm(term) => return self.term(term),
             Kind::Splat(scalar) => {
                 let scalar = self.graph.add(OpKind::Constant(scalar.clone()), &[]);
                 let scalar = scalar.unwrap_or_else(|e| panic!("{e}"));

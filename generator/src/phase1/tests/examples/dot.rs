@@ -12,6 +12,7 @@ pub(super) fn build(rule: &str, d: &mut Draw) -> bool {
         | "dot-wrapped"
         | "dot-onto-zero"
         | "dot-outer"
+        | "dot-outer-sum"
         | "dot-slice"
         | "dot-split-k"
         | "split-to-instruction"
@@ -75,6 +76,7 @@ fn product(rule: &str, d: &mut Draw) {
             let elem = d.pick(&["f32", "s32"]);
             let (m, k, n) = match rule {
                 "dot-outer" => (m, 1, n),
+                "dot-outer-sum" => (m.min(3), k.max(2), n),
                 "dot-onto-zero" => (m.min(2), k, n.min(2)),
                 rule if rule.contains("split") => (m + 2, k + 3, n + 2),
                 _ => (m, k, n),
