@@ -28,7 +28,8 @@ pub(crate) fn cut(egraph: &mut TensorGraph, results: &[Id], vocabulary: &Vocabul
     ids.sort_unstable();
     let mut found: Vec<(Id, Term)> = Vec::new();
     for id in ids {
-        let loads = || cx.in_memory(id) && is_taken(&cx, id, STEPS);
+        // What lies in memory and goes there again is moved by way of a slot.
+        let loads = || cx.in_memory(id) && (stored.contains(&id) || is_taken(&cx, id, STEPS));
         let stores = || stored.contains(&id) && !cx.in_memory(id) && is_given(&cx, id, STEPS);
         let whole = &cx.shape(id).dims;
         let pieces = in_pieces(&cx, id, &vocabulary.loads, whole, loads);

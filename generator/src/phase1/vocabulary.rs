@@ -30,6 +30,8 @@ pub(crate) struct ProductSizes {
     pub(crate) m: Sizes,
     pub(crate) n: Sizes,
     pub(crate) k: Sizes,
+    /// Whether the left and the right operand are read from main memory, where nothing can be put beside them.
+    pub(crate) in_memory: [bool; 2],
 }
 
 /// A reduction of an instruction.
@@ -207,7 +209,7 @@ impl Vocabulary {
                         if let Some(result) = &result {
                             self.products.insert((form.clone(), result.clone(), bare));
                         }
-                        self.product_sizes.extend(product_sizes(&form, lhs, rhs, &instr.alpha));
+                        self.product_sizes.extend(product_sizes(&form, lhs, rhs, instr));
                         for side in [lhs, rhs].into_iter().filter(|side| side.op == OpKind::Convert) {
                             let from = side.operands.first().and_then(|&o| computation.stmts.get(o));
                             self.widened.extend(from.map(|from| (side.elem, from.elem)));
@@ -521,7 +523,7 @@ fn product_sizes(
     form: &DotForm,
     lhs: &act_isa::Stmt,
     rhs: &act_isa::Stmt,
-    alpha: &[AttrDecl],
+    instr: &Instr,
 ) -> Option<ProductSizes> {
     let ([i], [j]) = (form.dims.lhs_contracting.as_slice(), form.dims.rhs_contracting.as_slice()) else {
         return None;
@@ -529,9 +531,23 @@ fn product_sizes(
     if lhs.dims.len() != 2 || rhs.dims.len() != 2 || !form.dims.lhs_batch.is_empty() {
         return None;
     }
-    let of = |stmt: &act_isa::Stmt, d: usize| sizes(stmt.dims.get(d)?, alpha);
+    let of = |stmt: &act_isa::Stmt, d: usize| sizes(stmt.dims.get(d)?, &instr.alpha);
     let (m, n) = (of(lhs, 1_usize.checked_sub(*i)?)?, of(rhs, 1_usize.checked_sub(*j)?)?);
-    Some(ProductSizes { form: form.clone(), m, n, k: of(lhs, *i)? })
+    let in_memory = [lhs, rhs].map(|side| reads_memory(instr, side));
+    Some(ProductSizes { form: form.clone(), m, n, k: of(lhs, *i)?, in_memory })
+}
+
+/// Whether a value is an input from main memory, moved or converted at most.
+fn reads_memory<'a>(instr: &'a Instr, mut stmt: &'a act_isa::Stmt) -> bool {
+    while let (op, &[x]) = (&stmt.op, &stmt.operands[..])
+        && (is_movement(op) || *op == OpKind::Convert)
+    {
+        stmt = &instr.computation.stmts[x];
+    }
+    match stmt.op {
+        OpKind::Parameter(k) => matches!(instr.inputs.get(k as usize), Some(Slice::Hbm(_))),
+        _ => false,
+    }
 }
 
 /// A product, the types of what it multiplies, and the lengths of its contracted dimension.

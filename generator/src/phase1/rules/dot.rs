@@ -6,7 +6,7 @@ use super::{Context, Rule, RuleClass, always};
 use crate::numerics::FloatPolicy;
 use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
-use crate::phase1::vocabulary::{DotForm, Vocabulary};
+use crate::phase1::vocabulary::{DotForm, ProductSizes, Vocabulary};
 use act_hlo::{Binary, DotDims, ElemType, Literal, OpKind};
 use egg::Id;
 
@@ -85,8 +85,8 @@ pub(crate) static RULES: &[Rule] = &[
         class: RuleClass::Integer,
         policy: FloatPolicy::Exact,
         statement: "dot(a, b) => (bc(a_1) * bc(b_1) + bc(a_2) * bc(b_2)) + .., a_k the columns of a, b_k the rows of b, \
-                    where instructions multiply and add, and their products are larger than this one in some dimension \
-                    and shorter in none",
+                    where instructions multiply and add, and their products, of operands in memory, are larger than \
+                    this one in some dimension and shorter in none",
         useful: multiplies_and_adds,
         rewrite: outer_sum,
     },
@@ -317,11 +317,16 @@ fn outer_sum(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>
     }
     let (i, j) = (dims.lhs_contracting[0], dims.rhs_contracting[0]);
     let ([m, n], k) = ([shape.dims[0], shape.dims[1]], lhs.dims[i]);
-    // What is longer is cut first, what is long enough is an instruction's or becomes so by cutting.
     let products = || cx.vocabulary.product_sizes.iter().filter(|p| p.form.out == elem);
-    let cut = products().any(|p| m <= p.m.max && n <= p.n.max && k <= p.k.max);
+    // What is longer is cut first, what is shorter on chip is padded there.
+    let cut = |p: &&ProductSizes| m <= p.m.max && n <= p.n.max && k <= p.k.max;
+    let too_short = |p: &ProductSizes| {
+        let [left, right] = p.in_memory;
+        m < p.m.min && left || n < p.n.min && right || k < p.k.min && (left || right)
+    };
+    let short = products().any(|p| cut(&p)) && products().filter(cut).all(too_short);
     let taken = products().any(|p| m >= p.m.min && n >= p.n.min && k >= p.k.min);
-    if !(2..=OUTERS).contains(&k) || !cut || taken {
+    if !(2..=OUTERS).contains(&k) || !short || taken {
         return;
     }
     let mut sum: Option<Term> = None;
