@@ -30,6 +30,8 @@ pub(crate) struct ProductSizes {
     pub(crate) m: Sizes,
     pub(crate) n: Sizes,
     pub(crate) k: Sizes,
+    /// Of the operands, before they are widened.
+    pub(crate) types: [ElemType; 2],
     /// Whether the left and the right operand are read from main memory, where nothing can be put beside them.
     pub(crate) in_memory: [bool; 2],
 }
@@ -149,17 +151,22 @@ pub(crate) fn key<D, C>(op: &OpKind<D, C>) -> String {
     }
 }
 
+/// The type of an operand of a product before it is widened.
+fn multiplied(stmt: &act_isa::Stmt, computation: &Computation) -> ElemType {
+    match (&stmt.op, &stmt.operands[..]) {
+        (OpKind::Convert, &[narrow]) => computation.stmts[narrow].elem,
+        _ => stmt.elem,
+    }
+}
+
 /// What computes an element of its result from many of its operands.
 fn gathered(stmt: &act_isa::Stmt, computation: &Computation) -> Option<Gathered> {
     let name = stmt.op.name();
     match (&stmt.op, &stmt.operands[..]) {
-        (OpKind::Dot(_), &[a, b]) => {
-            let multiplied = |x: usize| match (&computation.stmts[x].op, &computation.stmts[x].operands[..]) {
-                (OpKind::Convert, &[narrow]) => computation.stmts[narrow].elem,
-                _ => computation.stmts[x].elem,
-            };
-            Some(Gathered { name, types: Some([multiplied(a), multiplied(b)]) })
-        }
+        (OpKind::Dot(_), &[a, b]) => Some(Gathered {
+            name,
+            types: Some([a, b].map(|x| multiplied(&computation.stmts[x], computation))),
+        }),
         (OpKind::Reduce { .. }, _) => Some(Gathered { name, types: None }),
         _ => None,
     }
@@ -534,7 +541,8 @@ fn product_sizes(
     let of = |stmt: &act_isa::Stmt, d: usize| sizes(stmt.dims.get(d)?, &instr.alpha);
     let (m, n) = (of(lhs, 1_usize.checked_sub(*i)?)?, of(rhs, 1_usize.checked_sub(*j)?)?);
     let in_memory = [lhs, rhs].map(|side| reads_memory(instr, side));
-    Some(ProductSizes { form: form.clone(), m, n, k: of(lhs, *i)?, in_memory })
+    let types = [lhs, rhs].map(|side| multiplied(side, &instr.computation));
+    Some(ProductSizes { form: form.clone(), m, n, k: of(lhs, *i)?, types, in_memory })
 }
 
 /// Whether a value is an input from main memory, moved or converted at most.

@@ -317,7 +317,8 @@ fn outer_sum(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>
     }
     let (i, j) = (dims.lhs_contracting[0], dims.rhs_contracting[0]);
     let ([m, n], k) = ([shape.dims[0], shape.dims[1]], lhs.dims[i]);
-    let products = || cx.vocabulary.product_sizes.iter().filter(|p| p.form.out == elem);
+    let of_type = |p: &&ProductSizes| p.form.out == elem && p.types == [elem, elem];
+    let products = || cx.vocabulary.product_sizes.iter().filter(of_type);
     // What is longer is cut first, what is shorter on chip is padded there.
     let cut = |p: &&ProductSizes| m <= p.m.max && n <= p.n.max && k <= p.k.max;
     let too_short = |p: &ProductSizes| {
