@@ -41,6 +41,34 @@ def install(loader: Path) -> None:
         setattr(pywrap_tfe, name, _of_host_copy(getattr(pywrap_tfe, name)))
 
 
+def guard_compiled_functions_on_cpu() -> None:
+    """Has compiled functions that are called on CPU fail, which end the process with TensorFlow 2.20.
+
+    The flag that ACT needs sends them the way of its own functions there, on which that release reads what
+    CPU does not have; it does so without act, too.
+    """
+    from tensorflow.python.eager import context
+    from tensorflow.python.eager.polymorphic_function import concrete_function
+    from tensorflow.python.framework import errors
+
+    function = concrete_function.ConcreteFunction
+    own = function._call_flat
+
+    @functools.wraps(own)
+    def call(self: Any, *arguments: Any) -> Any:
+        on_cpu = "device:CPU" in (context.context().device_name or "")
+        if on_cpu and self.function_def.attr["_XlaMustCompile"].b:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "act: with TensorFlow 2.20, compiled functions cannot run on CPU beside ACT. Leave out "
+                "jit_compile=True there, or use TensorFlow 2.21.",
+            )
+        return own(self, *arguments)
+
+    function._call_flat = call
+
+
 def _ordinal(name: str | None) -> int | None:
     """The number of an ACT device; None for any other device."""
     found = _NAME.fullmatch(name or "")

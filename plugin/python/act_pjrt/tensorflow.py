@@ -74,6 +74,8 @@ def _load_into(tensorflow: Any) -> None:
     loader = _library.path().with_name(_LOADER)
     load_library.load_pluggable_device_library(str(loader))
     _tensorflow_context.install(loader)
+    if version.startswith("2.20."):
+        _tensorflow_context.guard_compiled_functions_on_cpu()
 
 
 def _own_version() -> str:
