@@ -52,6 +52,10 @@ impl Domain {
 
     pub(crate) fn meet(self, other: Domain) -> Domain {
         let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        // Most often; divisions of 128 bits are slow.
+        if self.modulus == 1 && other.modulus == 1 {
+            return Domain { low, high, ..Domain::ALL };
+        }
         let common = gcd(self.modulus, other.modulus);
         if (self.residue - other.residue) % common != 0 {
             return Domain::NONE;
@@ -77,6 +81,9 @@ impl Domain {
             (None, Some(_)) => self.modulus,
             (None, None) => gcd(self.modulus, other.modulus),
         };
+        if modulus == 1 {
+            return (1, 0);
+        }
         let part = |d: Domain| d.value().unwrap_or(d.residue).rem_euclid(modulus);
         (modulus, join(part(self), part(other)).rem_euclid(modulus))
     }

@@ -6,12 +6,15 @@ use crate::domain::{Domain, OPEN};
 use crate::expr::{Cond, Env, Expr, Relation};
 use crate::model::{AttrKind, Instr, Isa, Slice};
 use crate::narrowing::Domains;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Splits of one question, after which it is left open.
 const MAX_SPLITS: usize = 20_000;
 /// Largest modulus by whose residues an attribute is split.
 const MAX_RESIDUES: i128 = 256;
+/// Questions whose answers are kept.
+const MAX_ANSWERS: usize = 1 << 14;
 
 /// What is known of an instruction's executions.
 #[derive(Clone, Debug)]
@@ -22,7 +25,12 @@ pub struct Feasibility {
     /// Of integers.
     integers: Vec<bool>,
     registers: Vec<i64>,
+    /// Kernels ask the same again and again.
+    answers: Arc<Mutex<HashMap<Question, Feasible>>>,
 }
+
+/// Known attributes, and equations.
+type Question = (Vec<Option<i64>>, Vec<Cond>);
 
 /// The answer to the question for attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +50,26 @@ impl Feasibility {
         conditions.extend(instr.requires.iter().cloned());
         let integers = instr.alpha.iter().map(|a| matches!(a.kind, AttrKind::Int { .. })).collect();
         let start = Domains::new(instr, &registers, &BTreeSet::new());
-        Feasibility { conditions, start, integers, registers }
+        Feasibility { conditions, start, integers, registers, answers: Arc::default() }
     }
 
     /// Attributes for which the instruction can be executed at some addresses: those `known` as they are, the others such
     /// that `equations` hold too.
     pub fn choose(&self, known: &[Option<i64>], equations: &[Cond]) -> Feasible {
+        let question = (known.to_vec(), equations.to_vec());
+        let answers = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = answers().get(&question) {
+            return answer.clone();
+        }
+        let answer = self.decide(known, equations);
+        let mut answers = answers();
+        if answers.len() < MAX_ANSWERS {
+            answers.insert(question, answer.clone());
+        }
+        answer
+    }
+
+    fn decide(&self, known: &[Option<i64>], equations: &[Cond]) -> Feasible {
         let mut domains = self.start.clone();
         for (domain, value) in domains.alpha.iter_mut().zip(known) {
             if let Some(v) = value {
