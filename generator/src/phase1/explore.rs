@@ -23,7 +23,7 @@ pub enum StopReason {
     Saturated,
     Iterations,
     Nodes,
-    /// Twice as many e-nodes as at the last improvement led to no cheaper graph.
+    /// Half as many e-nodes again as at the last improvement led to no cheaper graph.
     Settled,
 }
 

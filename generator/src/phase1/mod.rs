@@ -58,7 +58,7 @@ pub struct Limits {
     pub nodes: usize,
     /// Decisions looked at while enumerating; more where the graph is large.
     pub expansions: usize,
-    /// Exploration ends when graphs are there and twice as many e-nodes as at the last improvement led to no cheaper
+    /// Exploration ends when graphs are there and half as many e-nodes again as at the last improvement led to no cheaper
     /// one; not before there are so many e-nodes, and some for every node of the kernel.
     pub settled: usize,
 }
@@ -293,7 +293,7 @@ impl Selector {
         })
     }
 
-    /// Explores until there is nothing to go on with, or until graphs are there and twice as many e-nodes led to no
+    /// Explores until there is nothing to go on with, or until graphs are there and half as many e-nodes again led to no
     /// cheaper one.
     fn settle(
         &self,
@@ -346,7 +346,8 @@ impl Selector {
                 }
                 _ => best = found,
             }
-            pause = saturation.explored.egraph.total_size().saturating_mul(2);
+            let size = saturation.explored.egraph.total_size();
+            pause = size.saturating_add(if best.is_some() { size / 2 } else { size });
         }
     }
 

@@ -4,16 +4,22 @@
 //! the constraint problem.
 
 use super::csp::{AtLeast, Csp, Outcome, Term};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Solves `csp` within `budget` elementary steps (one bound raised, or one pair looked at).
 pub(super) fn solve(csp: &Csp, budget: u64) -> Outcome {
     if let Some(buffer) = csp.overfull_buffer() {
         return Outcome::Unsat { buffer: Some(buffer) };
     }
-    let mut search =
-        Search { csp, pairs: csp.pairs(), upper: csp.vars.iter().map(|v| v.max).collect(), steps: budget };
-    search.run()
+    let pairs = csp.pairs();
+    let mut touching = vec![Vec::new(); csp.vars.len()];
+    for (number, &(a, b)) in pairs.iter().enumerate() {
+        let terms = csp.boxes[a].start.iter().chain(&csp.boxes[b].start);
+        terms.filter_map(|term| term.var).for_each(|var| touching[var].push(number));
+    }
+    let upper = csp.vars.iter().map(|v| v.max).collect();
+    let apart = Apart { touching, before: 0, suspects: BTreeSet::new() };
+    Search { csp, pairs, upper, steps: budget, apart }.run()
 }
 
 /// A box moved above another in one dimension: `start(above) >= start(below) + len(below)`.
@@ -39,6 +45,26 @@ struct Search<'a> {
     pairs: Vec<(usize, usize)>,
     upper: Vec<i64>,
     steps: u64,
+    apart: Apart,
+}
+
+/// Which pairs are known to be apart: those before a number, but for some that a raised start may have brought together.
+struct Apart {
+    /// Pairs by the variables of their starts.
+    touching: Vec<Vec<usize>>,
+    before: usize,
+    suspects: BTreeSet<usize>,
+}
+
+impl Apart {
+    fn raised(&mut self, var: usize) {
+        self.suspects.extend(self.touching[var].iter().filter(|&&pair| pair < self.before));
+    }
+
+    fn forget(&mut self) {
+        self.before = 0;
+        self.suspects.clear();
+    }
 }
 
 enum Raise {
@@ -83,8 +109,11 @@ impl Search<'_> {
             loop {
                 // Conditions played no part so far, and they can only take answers away.
                 let Some(frame) = stack.last_mut() else { return Outcome::Unsat { buffer: culprit } };
-                decisions.truncate(frame.decisions);
-                lower.clone_from(&frame.lower);
+                if frame.next > 0 {
+                    decisions.truncate(frame.decisions);
+                    lower.clone_from(&frame.lower);
+                    self.apart.forget();
+                }
                 let Some(&alternative) = frame.alternatives.get(frame.next) else {
                     culprit = culprit.or(Some(frame.buffer));
                     stack.pop();
@@ -102,9 +131,27 @@ impl Search<'_> {
     }
 
     fn first_overlap(&mut self, lower: &[i64]) -> Option<(usize, usize)> {
-        let found = self.pairs.iter().position(|&(a, b)| self.csp.overlap(a, b, lower));
-        self.steps = self.steps.saturating_sub(found.unwrap_or(self.pairs.len()) as u64 / 16);
-        found.map(|at| self.pairs[at])
+        let mut looked_at = 0;
+        let mut overlap = |pair: usize| {
+            let (a, b) = self.pairs[pair];
+            looked_at += 1;
+            self.csp.overlap(a, b, lower)
+        };
+        let Apart { before, suspects, .. } = &mut self.apart;
+        let found = loop {
+            let pair = suspects.first().copied().unwrap_or(*before);
+            if pair == self.pairs.len() {
+                break None;
+            }
+            if overlap(pair) {
+                break Some(self.pairs[pair]);
+            }
+            if !suspects.remove(&pair) {
+                *before += 1;
+            }
+        };
+        self.steps = self.steps.saturating_sub(looked_at / 16);
+        found
     }
 
     /// The ways to part a pair, outer dimensions first, the box that came later above the other first.
@@ -154,6 +201,7 @@ impl Search<'_> {
             }
             self.steps -= 1;
             lower[var] = bound;
+            self.apart.raised(var);
             open.extend(&decisions.above[var]);
         }
         Raise::Done
