@@ -17,7 +17,7 @@ use act_hlo::{Graph, Literal, Op, Shape};
 use act_isa::View;
 use act_pjrt::compile::CompileContext;
 use act_pjrt::kernel::{BufferRef, Kernel};
-use act_pjrt::offload::{CompileRefusal, CompiledRegion, Limits, RegionCompiler, RegionId, offload};
+use act_pjrt::offload::{CompileRefusal, CompiledRegion, Limits, RegionCompiler, RegionId, Seeds, offload};
 use act_pjrt::records::RunRecord;
 use act_pjrt::target::{Offload, OffloadReport, Target, register};
 use sha2::{Digest, Sha256};
@@ -37,7 +37,7 @@ struct Reference;
 impl Offload for Reference {
     fn offload(&self, module: &mut HloModule, _: &CompileContext) -> OffloadReport {
         let compiler = Compiler::new();
-        let done = offload(module, &compiler, Limits::default());
+        let done = offload(module, &compiler, Limits::default(), Seeds::Products);
         OffloadReport {
             changed: !done.regions.is_empty(),
             regions: done.json(),

@@ -15,6 +15,7 @@ const OWN_OPTIONS: &[(&str, &str)] = &[
     ("dump", "ACT_DUMP"),
     ("dump_dir", "ACT_DUMP_DIR"),
     ("log", "ACT_LOG"),
+    ("offload", "ACT_OFFLOAD"),
     ("numerics", "ACT_NUMERICS"),
     ("alloc", "ACT_ALLOC"),
     ("strict", "ACT_STRICT"),
@@ -44,6 +45,18 @@ pub enum Numerics {
     Xla,
     /// Also re-association and the like.
     Fast,
+}
+
+/// What is offered to the target (`ACT_OFFLOAD`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offered {
+    /// Products where the target has an instruction for them, everything otherwise.
+    #[default]
+    Auto,
+    /// Matrix products and convolutions, with what surrounds them.
+    Products,
+    /// Also what computes without one.
+    All,
 }
 
 /// Which allocator places buffers on chip (`ACT_ALLOC`).
@@ -77,6 +90,8 @@ pub struct Options {
     pub dump_dir: Option<PathBuf>,
     /// Filter of the messages to stderr.
     pub log: Option<String>,
+    /// See [`Offered`].
+    pub offload: Offered,
     /// See [`Numerics`].
     pub numerics: Numerics,
     /// See [`Allocator`].
@@ -215,6 +230,7 @@ impl Options {
             target: given("target").cloned(),
             dump_dir: flag("dump")?.then(|| PathBuf::from(dump_dir)),
             log: given("log").cloned(),
+            offload: choice(given("offload"), "offload", OFFERED_VALUES)?,
             numerics: choice(given("numerics"), "numerics", NUMERICS_VALUES)?,
             allocator: choice(given("alloc"), "alloc", ALLOCATOR_VALUES)?,
             strict: flag("strict")?,
@@ -254,6 +270,8 @@ type Choices<T> = (&'static [&'static str], &'static [T]);
 
 const FLAG_VALUES: Choices<bool> =
     (&["0", "1", "false", "true", "off", "on"], &[false, true, false, true, false, true]);
+const OFFERED_VALUES: Choices<Offered> =
+    (&["auto", "products", "all"], &[Offered::Auto, Offered::Products, Offered::All]);
 const NUMERICS_VALUES: Choices<Numerics> =
     (&["exact", "xla", "fast"], &[Numerics::Exact, Numerics::Xla, Numerics::Fast]);
 const VERIFY_VALUES: Choices<Verify> = (

@@ -7,13 +7,13 @@ use crate::compile::CompileContext;
 use crate::compiler::{CompilerError, DumpError, Dumper, KernelCache, TargetCompiler};
 use crate::custom_calls;
 use crate::kernel::Kernel;
-use crate::offload::{self, CompileRefusal, Limits, OffloadedRegion, RegionCompiler, RegionId};
+use crate::offload::{self, CompileRefusal, Limits, OffloadedRegion, RegionCompiler, RegionId, Seeds};
 use crate::options::{self, Options as UserOptions, Verify};
 use crate::target::{Offload, OffloadReport, Target};
 use act_generator::{AllocatorChoice, FloatPolicy, Numerics, Options};
-use act_hlo::Graph;
 use act_hlo::proto::HloModule;
-use act_isa::View;
+use act_hlo::{Graph, OpKind};
+use act_isa::{Isa, View};
 use kernel::DeviceKernel;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,20 +49,42 @@ pub(crate) fn open(user: &UserOptions) -> Result<Option<Target>, OpenError> {
         .strict(user.strict)
         .timeout(user.compile_timeout)
         .on_disk(user.cache_dir.clone().map(|folder| KernelCache::new(folder, user.cache_size)));
+    let seeds = match user.offload {
+        options::Offered::Products => Seeds::Products,
+        options::Offered::All => Seeds::All,
+        options::Offered::Auto if multiplies_matrices(compiler.backend().selectable_isa()) => Seeds::Products,
+        options::Offered::Auto => Seeds::All,
+    };
+    let compilation = match seeds {
+        Seeds::Products => compiler.fingerprint(),
+        Seeds::All => format!("{} all", compiler.fingerprint()),
+    };
     Ok(Some(Target {
         name: compiler.isa().name.clone(),
         // A program that some cache keeps was verified only if its compilation was asked to.
         fingerprint: match user.verify {
-            Verify::Off => compiler.fingerprint(),
-            Verify::On => format!("{} verified", compiler.fingerprint()),
-            Verify::Strict => format!("{} proved", compiler.fingerprint()),
+            Verify::Off => compilation,
+            Verify::On => format!("{compilation} verified"),
+            Verify::Strict => format!("{compilation} proved"),
         },
-        offload: Arc::new(DeviceTarget { compiler, verify: user.verify, verdicts: Verdicts::default() }),
+        offload: Arc::new(DeviceTarget {
+            compiler,
+            seeds,
+            verify: user.verify,
+            verdicts: Verdicts::default(),
+        }),
     }))
+}
+
+/// Whether some instruction computes a matrix product.
+fn multiplies_matrices(isa: &Isa) -> bool {
+    let mut statements = isa.instrs.iter().flat_map(|instr| &instr.computation.stmts);
+    statements.any(|stmt| matches!(stmt.op, OpKind::Dot(_)))
 }
 
 struct DeviceTarget {
     compiler: TargetCompiler,
+    seeds: Seeds,
     verify: Verify,
     verdicts: Verdicts,
 }
@@ -71,7 +93,7 @@ impl Offload for DeviceTarget {
     fn offload(&self, module: &mut HloModule, _context: &CompileContext) -> OffloadReport {
         self.compiler.dump_module(module);
         let regions = Regions { compiler: &self.compiler, compiled: Mutex::new(BTreeMap::new()) };
-        let done = offload::offload(module, &regions, Limits::default());
+        let done = offload::offload(module, &regions, Limits::default(), self.seeds);
         let mut compiled = regions.compiled.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut lines = done.json();
         let mut failure = None;
@@ -122,14 +144,15 @@ impl DeviceTarget {
     }
 }
 
-/// What a region stands for in the program: the name that JAX gave its product, and the line that it comes from.
+/// What a region stands for in the program: the name that JAX gave the operator it was grown from, and the line that this
+/// comes from.
 fn origin(region: &OffloadedRegion) -> String {
     match &region.source {
         Some(source) if !source.file.is_empty() => {
             format!("{} ({}:{})", source.op_name, source.file, source.line)
         }
         Some(source) if !source.op_name.is_empty() => source.op_name.clone(),
-        _ => format!("a product in {}", region.computation),
+        _ => format!("{} in {}", region.op, region.computation),
     }
 }
 

@@ -12,14 +12,16 @@ pub struct Limits {
     pub operators: usize,
     /// Contractions in a region.
     pub contractions: usize,
-    /// Regions offered to the compiler for one seed.
+    /// Regions offered to the compiler for one contraction.
     pub attempts: usize,
+    /// Regions offered for one seed that is none, beside the seed by itself.
+    pub halvings: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         // Room for one attention block or two layers; a compiler's search grows much faster than the region.
-        Limits { operators: 96, contractions: 4, attempts: 24 }
+        Limits { operators: 96, contractions: 4, attempts: 24, halvings: 4 }
     }
 }
 
@@ -179,6 +181,27 @@ impl Ground<'_> {
         if !found.contains(&bare) && self.is_convex(&bare) {
             found.truncate(limit.saturating_sub(1));
             found.push(bare);
+        }
+        found
+    }
+
+    /// The largest region without a contraction around `seed`.
+    pub(crate) fn without_contraction(&self, seed: FlowId) -> Region {
+        self.grow(seed, 0, &|_| true)
+    }
+
+    /// Regions without a contraction around `seed` that hold nothing else but `kept` values: as many as there are, then
+    /// half as many each time, the seed by itself last. All are convex.
+    pub(crate) fn halves(&self, seed: FlowId, kept: &BTreeSet<FlowId>) -> Vec<Region> {
+        let mut found: Vec<Region> = Vec::new();
+        let operators =
+            (0..self.limits.halvings).map(|k| (kept.len() >> k).min(self.limits.operators).max(1));
+        for operators in operators.chain([1]) {
+            let fewer = Ground { limits: Limits { operators, ..self.limits }, ..*self };
+            let region = fewer.grow(seed, 0, &|id| kept.contains(&id));
+            if !found.contains(&region) {
+                found.push(region);
+            }
         }
         found
     }

@@ -12,6 +12,7 @@ mod refusal;
 mod region;
 mod rewrite;
 mod scope;
+mod seeds;
 mod select;
 mod topological;
 mod unfold;
@@ -24,6 +25,7 @@ mod tests;
 pub use compiler::{CompileRefusal, CompiledRegion, RegionCompiler, RegionId};
 pub use grow::Limits;
 pub use refusal::{Attempt, Refusal, RefusalReason};
+pub use seeds::Seeds;
 pub use select::OffloadedRegion;
 
 use act_hlo::proto::{HloModule, ProtoError};
@@ -40,7 +42,7 @@ use unfold::Form;
 pub struct Offloaded {
     /// Regions that run on the device now; when there is none, the module is untouched.
     pub regions: Vec<OffloadedRegion>,
-    /// Every contraction that stays on the host.
+    /// Every contraction that stays on the host, and every other seed.
     pub refusals: Vec<Refusal>,
 }
 
@@ -60,7 +62,12 @@ impl Offloaded {
 ///
 /// Convolutions are offered as products over windows. No window can be left to XLA, so those whose product is not
 /// taken are put back, one form after the other, and everything is selected anew; the compiler's answers are kept.
-pub fn offload(module: &mut HloModule, compiler: &dyn RegionCompiler, limits: Limits) -> Offloaded {
+pub fn offload(
+    module: &mut HloModule,
+    compiler: &dyn RegionCompiler,
+    limits: Limits,
+    seeds: Seeds,
+) -> Offloaded {
     let mut forms = unfold::convolutions(module);
     // What stands against a convolution; against those that are still tried, in the form tried before.
     let mut against: BTreeMap<i64, RefusalReason> = BTreeMap::new();
@@ -69,7 +76,7 @@ pub fn offload(module: &mut HloModule, compiler: &dyn RegionCompiler, limits: Li
         let unfolded = unfold::unfold(module, &mut forms, &mut against);
         let known = against.iter().filter(|(site, _)| !forms.contains_key(site));
         let known = known.map(|(&site, reason)| (site, reason.clone())).collect();
-        let mut selector = Selector::new(compiler, limits, known, answers);
+        let mut selector = Selector::new(compiler, limits, seeds, known, answers);
         let outcome = unfolded.as_ref().map_err(Clone::clone).and_then(|u| run(&u.module, &mut selector));
         let Selector { mut regions, mut refusals, answers: given, reasons, .. } = selector;
         answers = given;

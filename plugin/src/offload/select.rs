@@ -1,4 +1,5 @@
-//! Which regions run on the device: around every contraction, the largest region that the compiler takes.
+//! Which regions run on the device: around every contraction, and around what else computes where that is wanted, the
+//! largest region that the compiler takes.
 
 use super::compiler::{CompiledRegion, RegionCompiler, RegionId};
 use super::flow::{Flow, FlowId};
@@ -8,18 +9,18 @@ use super::refusal::{Attempt, Refusal, RefusalReason, source_json};
 use super::region::{Contracted, Region};
 use super::rewrite::Planned;
 use super::scope::Scope;
+use super::seeds::{self, CONTRACTIONS, Seeds};
 use act_hlo::proto::{Computation, HloModule, Instruction};
 use act_hlo::{Graph, Op, Shape, SourceLoc};
 use act_isa::View;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// HLO operators whose stay on the host is worth a reason.
-const CONTRACTIONS: [&str; 3] = ["dot", "convolution", "ragged-dot"];
-
 /// A region that runs on the device.
 #[derive(Clone, Debug)]
 pub struct OffloadedRegion {
     pub region: RegionId,
+    /// HLO name of the operator that it was grown from.
+    pub op: String,
     /// Name of the computation that it is part of.
     pub computation: String,
     pub compiled: CompiledRegion,
@@ -27,7 +28,7 @@ pub struct OffloadedRegion {
     pub operators: BTreeMap<String, usize>,
     pub operands: Vec<Shape>,
     pub results: Vec<Shape>,
-    /// Where the contraction that it was grown from comes from.
+    /// Where that operator comes from.
     pub source: Option<SourceLoc>,
     /// Regions that were tried, the last one taken.
     pub attempts: Vec<Attempt>,
@@ -42,6 +43,7 @@ impl OffloadedRegion {
         serde_json::json!({
             "region": self.region.0,
             "where": "device",
+            "op": self.op,
             "computation": self.computation,
             "key": self.compiled.key,
             "operators": self.operators,
@@ -58,13 +60,7 @@ impl OffloadedRegion {
 
     /// The region taken back.
     pub(crate) fn refused(self, reason: RefusalReason) -> Refusal {
-        Refusal {
-            region: self.region,
-            op: "dot".to_owned(),
-            source: self.source,
-            reason,
-            attempts: self.attempts,
-        }
+        Refusal { region: self.region, op: self.op, source: self.source, reason, attempts: self.attempts }
     }
 }
 
@@ -80,13 +76,17 @@ type Question = (Graph, Vec<View>, Vec<View>);
 /// Answers of the compiler; models repeat their layers.
 pub(crate) type Answers = HashMap<Question, Result<CompiledRegion, String>>;
 
+/// A region that was taken, or everything that was tried for one.
+type Tried = Result<(Region, KernelGraph, CompiledRegion, Vec<Attempt>), Vec<Attempt>>;
+
 /// Selects the regions of a module.
 pub(crate) struct Selector<'a> {
     compiler: &'a dyn RegionCompiler,
     limits: Limits,
+    seeds: Seeds,
     next: u32,
     pub(crate) answers: Answers,
-    /// Contractions that have been looked at.
+    /// Seeds that have been looked at.
     seen: BTreeSet<i64>,
     /// What is known already against a contraction, by its instruction's id.
     known: BTreeMap<i64, RefusalReason>,
@@ -100,12 +100,14 @@ impl<'a> Selector<'a> {
     pub(crate) fn new(
         compiler: &'a dyn RegionCompiler,
         limits: Limits,
+        seeds: Seeds,
         known: BTreeMap<i64, RefusalReason>,
         answers: Answers,
     ) -> Selector<'a> {
         Selector {
             compiler,
             limits,
+            seeds,
             next: 0,
             answers,
             seen: BTreeSet::new(),
@@ -127,11 +129,12 @@ impl<'a> Selector<'a> {
         let unusable: BTreeSet<FlowId> = ruled_out.keys().copied().collect();
         let mut contracted = Contracted::new(flow);
         let mut planned = Vec::new();
-        for seed in flow.ids().filter(|&id| flow.node(id).live) {
+        let live = |id: &FlowId| flow.node(*id).live;
+        let contractions = flow.ids().filter(live).filter(|&id| seeds::is_contraction(flow, id));
+        let others = flow.ids().filter(live).filter(|&id| seeds::computes(flow, id));
+        let others = others.filter(|_| self.seeds == Seeds::All);
+        for seed in contractions.chain(others).collect::<Vec<_>>() {
             let node = flow.node(seed);
-            if !CONTRACTIONS.contains(&node.instruction.opcode()) {
-                continue;
-            }
             self.seen.insert(node.instruction.id());
             if contracted.is_taken(seed) {
                 continue;
@@ -150,8 +153,12 @@ impl<'a> Selector<'a> {
                 continue;
             }
             let ground = Ground { flow, contracted: &contracted, ruled_out: &unusable, limits: self.limits };
-            let candidates = ground.candidates(seed);
-            match self.try_all(module, flow, id, candidates) {
+            let tried = if seeds::is_contraction(flow, seed) {
+                self.try_all(module, flow, id, ground.candidates(seed))
+            } else {
+                self.around(module, &ground, id, seed)
+            };
+            match tried {
                 Ok((region, graph, compiled, attempts)) => {
                     contracted.take(&region.core(flow));
                     self.note(
@@ -206,14 +213,37 @@ impl<'a> Selector<'a> {
         found
     }
 
+    /// Offers regions around a seed that is no contraction: the largest, and smaller ones of what compiles by itself.
+    fn around(&mut self, module: &HloModule, ground: &Ground<'_>, id: RegionId, seed: FlowId) -> Tried {
+        let flow = ground.flow;
+        let largest = ground.without_contraction(seed);
+        let mut attempts = match self.try_all(module, flow, id, vec![largest.clone()]) {
+            Err(attempts) => attempts,
+            taken => return taken,
+        };
+        let mut kept = BTreeSet::from([seed]);
+        for &member in &largest.members {
+            let alone = KernelGraph::of(module, flow, &Region::of([member]));
+            if member != seed && alone.is_ok_and(|graph| self.compile(&graph, id).is_ok()) {
+                kept.insert(member);
+            }
+        }
+        let mut halves = ground.halves(seed, &kept);
+        halves.retain(|region| *region != largest);
+        match self.try_all(module, flow, id, halves) {
+            Ok((region, graph, compiled, later)) => {
+                attempts.extend(later);
+                Ok((region, graph, compiled, attempts))
+            }
+            Err(later) => {
+                attempts.extend(later);
+                Err(attempts)
+            }
+        }
+    }
+
     /// Offers the candidates one after another; on success with what was tried until then.
-    fn try_all(
-        &mut self,
-        module: &HloModule,
-        flow: &Flow,
-        id: RegionId,
-        candidates: Vec<Region>,
-    ) -> Result<(Region, KernelGraph, CompiledRegion, Vec<Attempt>), Vec<Attempt>> {
+    fn try_all(&mut self, module: &HloModule, flow: &Flow, id: RegionId, candidates: Vec<Region>) -> Tried {
         let mut attempts = Vec::new();
         for region in candidates {
             let operators = region.members.len();
@@ -286,6 +316,7 @@ impl<'a> Selector<'a> {
         };
         self.regions.push(OffloadedRegion {
             region,
+            op: flow.node(seed).instruction.opcode().to_owned(),
             computation: computation.name().to_owned(),
             compiled,
             operators,

@@ -188,7 +188,7 @@ fn real(name: &str) -> HloModule {
 
 fn offloaded(name: &str, compiler: &Picky) -> (HloModule, Offloaded) {
     let mut module = real(name);
-    let done = offload(&mut module, compiler, Limits::default());
+    let done = offload(&mut module, compiler, Limits::default(), Seeds::Products);
     wellformed::check(&module).unwrap();
     (module, done)
 }
@@ -280,7 +280,7 @@ fn a_module_without_regions_is_left_alone() {
 fn the_search_is_bounded_and_repeats_nothing() {
     let limits = Limits { attempts: 7, ..Limits::default() };
     let compiler = picky(0, &[]);
-    let done = offload(&mut real("softmax"), &compiler, limits);
+    let done = offload(&mut real("softmax"), &compiler, limits, Seeds::Products);
     assert_eq!(done.refusals.len(), 2);
     assert!(done.refusals.iter().all(|r| (2..=7).contains(&r.attempts.len())));
     assert_eq!(done.refusals[0].attempts.last().unwrap().operators, 1, "the product by itself comes last");
@@ -293,4 +293,51 @@ fn selection_is_deterministic() {
     for operators in [1, 3, 9, 1000] {
         assert_eq!(once(operators), once(operators));
     }
+}
+
+#[test]
+fn what_computes_without_a_product_is_taken_where_that_is_wanted() {
+    let everything = |name: &str, compiler: &Picky| {
+        let mut module = real(name);
+        let done = offload(&mut module, compiler, Limits::default(), Seeds::All);
+        wellformed::check(&module).unwrap();
+        (module, done)
+    };
+    // What the products' regions leave: the exponential between the reductions, which need it, and these.
+    let (module, done) = everything("softmax", &picky(1000, &["reduce"]));
+    let grown_from: Vec<&str> = done.regions.iter().map(|r| r.op.as_str()).collect();
+    assert_eq!(grown_from, ["dot", "dot", "subtract"]);
+    assert!(done.regions[2].operators.contains_key("exponential"));
+    let refused: Vec<&str> = done.refusals.iter().map(|r| r.op.as_str()).collect();
+    assert_eq!(refused, ["reduce", "reduce"]);
+    let entry = opcodes(&module, "main.3");
+    assert_eq!(entry.iter().filter(|o| *o == "custom-call").count(), 3);
+    // Nothing but products by default.
+    let (_, products) = offloaded("softmax", &picky(1000, &["reduce"]));
+    assert_eq!(products.regions.len(), 2);
+    // The loop of this module counts its rounds with scalars, which stay.
+    let (_, done) = everything("mlp", &picky(1000, &[]));
+    let scalar = |r: &OffloadedRegion| r.operands.iter().chain(&r.results).all(|s| s.elements() == 1);
+    assert!(!done.regions.iter().any(scalar));
+}
+
+#[test]
+fn a_region_without_a_product_is_what_compiles_of_its_surroundings() {
+    let lines: &[(&str, &str, &[&str])] = &[
+        ("a", "parameter", &[]),
+        ("negate", "negate", &["a"]),
+        ("exp", "exponential", &["negate"]),
+        ("double", "add", &["exp", "exp"]),
+        ("abs", "abs", &["double"]),
+    ];
+    let flow = flow(lines);
+    let contracted = Contracted::new(&flow);
+    let none = BTreeSet::new();
+    let limits = Limits::default();
+    let ground = Ground { flow: &flow, contracted: &contracted, ruled_out: &none, limits };
+    let seed = FlowId(3);
+    assert_eq!(names(&flow, &ground.without_contraction(seed)), ["negate", "exp", "double", "abs"]);
+    let kept = BTreeSet::from([FlowId(1), seed, FlowId(4)]);
+    let halves: Vec<Vec<String>> = ground.halves(seed, &kept).iter().map(|r| names(&flow, r)).collect();
+    assert_eq!(halves, [vec!["double", "abs"], vec!["double"]]);
 }

@@ -35,7 +35,8 @@ pub fn choices(
     };
     if dots.is_empty() {
         for sizes in result_sizes(isa) {
-            offer(TileChoice { tiles: result_tiles(graph, axes, &sizes), ..TileChoice::default() });
+            let tiles = result_tiles(graph, axes, &sizes, padded);
+            offer(TileChoice { tiles, ..TileChoice::default() });
         }
         offer(TileChoice::default());
         return found;
@@ -171,16 +172,22 @@ fn keeps_zeros(graph: &Graph, mut value: NodeId) -> bool {
     }
 }
 
-/// The last dimensions of the first root at the given sizes, those before them one at a time.
-fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64]) -> BTreeMap<AxisId, AxisTile> {
+/// The last dimensions of the first root at the given sizes, those before them one at a time. What is computed of padding
+/// goes nowhere, since no dimension is cut over which something is summed.
+fn result_tiles(graph: &Graph, axes: &Axes, sizes: &[u64], padded: bool) -> BTreeMap<AxisId, AxisTile> {
     let mut tiles = BTreeMap::new();
     let Some(&root) = graph.roots().first() else { return tiles };
     for (from_end, &axis) in axes.of(root).iter().rev().enumerate() {
         let tile = match sizes.len().checked_sub(from_end + 1) {
-            Some(at) => AxisTile::of(sizes[at]),
+            Some(at) => {
+                let ragged = !axes.axis(axis).size.is_multiple_of(sizes[at].max(1));
+                let padded = padded && ragged && !axes.axis(axis).unit;
+                AxisTile { padded, ..AxisTile::of(sizes[at]) }
+            }
             None => AxisTile::ONE,
         };
-        if axes.is_parallel(graph, axis) && (tile.squeezed || tile.len < axes.axis(axis).size) {
+        let cuts = tile.squeezed || tile.padded || tile.len < axes.axis(axis).size;
+        if axes.is_parallel(graph, axis) && cuts {
             tiles.entry(axis).or_insert(tile);
         }
     }

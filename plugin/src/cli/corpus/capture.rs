@@ -3,7 +3,7 @@
 use crate::cli::outcome::{CliError, Report};
 use crate::compiler::RegionFile;
 use crate::compiler::TargetCompiler;
-use crate::offload::{CompileRefusal, CompiledRegion, Limits, RegionCompiler, RegionId, offload};
+use crate::offload::{CompileRefusal, CompiledRegion, Limits, RegionCompiler, RegionId, Seeds, offload};
 use act_generator::Options;
 use act_hlo::Graph;
 use act_hlo::proto::HloModule;
@@ -30,7 +30,7 @@ pub(super) fn capture(modules: &[PathBuf], into: &Path, targets: &[String]) -> R
             };
             let model = module.name().trim_start_matches("jit_").to_owned();
             let recorder = Recorder { compiler: &compiler, offered: RefCell::new(Vec::new()) };
-            offload(&mut module, &recorder, Limits::default());
+            offload(&mut module, &recorder, Limits::default(), Seeds::Products);
             for region in kept(recorder.offered.into_inner()) {
                 regions.entry(region.name()).or_insert_with(|| (model.clone(), region));
             }
