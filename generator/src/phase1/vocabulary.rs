@@ -134,6 +134,8 @@ pub(crate) struct Vocabulary {
     /// Blocks of columns that an instruction stacks: type, width of a block, and how many.
     pub(crate) stacks: BTreeSet<(ElemType, u64, Sizes)>,
     pub(crate) stored_stacks: BTreeSet<StoredStack>,
+    /// Types of what products multiply, before they are widened.
+    multiplied: BTreeSet<[ElemType; 2]>,
     /// Types that products multiply in, with the types that their operands are converted from.
     pub(crate) widened: BTreeSet<(ElemType, ElemType)>,
     /// Conversions, from one type to another, of more than what a product multiplies.
@@ -201,6 +203,7 @@ impl Vocabulary {
                     let inner = |k: usize| operand(k).and_then(|s| gathered(s, computation));
                     let after =
                         gathered(stmt, computation).or_else(|| (0..stmt.operands.len()).find_map(inner));
+                    self.multiplied.extend(after.and_then(|gathered| gathered.types));
                     self.sizes_after.entry(name.clone()).or_default().insert((result.clone(), after));
                     self.sizes.entry(name).or_default().insert(result.clone());
                 }
@@ -342,6 +345,11 @@ impl Vocabulary {
 
     pub(crate) fn converts(&self, from: ElemType, to: ElemType) -> bool {
         [false, true].iter().any(|&offered| self.conversions.contains(&(from, to, offered)))
+    }
+
+    /// Whether products of other types than these are computed too.
+    pub(crate) fn multiplies_others(&self, types: [ElemType; 2]) -> bool {
+        self.multiplied.iter().any(|other| *other != types)
     }
 
     /// Whether instructions convert so what their products multiply, and nothing else.

@@ -74,6 +74,9 @@ pub(super) fn only_multiplied(cx: &Context<'_>, class: Id, node: &TensorNode) ->
 
 /// Whether a product may be that of an instruction which multiplies these types: one of others is another instruction's.
 fn multiplies(cx: &Context<'_>, product: &TensorNode, types: [ElemType; 2]) -> bool {
+    if !cx.vocabulary.multiplies_others(types) {
+        return true;
+    }
     // What is converted from a type that instructions widen in products alone is nowhere by itself.
     let widened = |x: Id| {
         let elem = cx.shape(x).elem;

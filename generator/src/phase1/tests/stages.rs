@@ -14,7 +14,7 @@ const GRAPHS: usize = 40;
 
 #[test]
 fn stages_go_on_to_all_that_there_is() {
-    let (mut settled, mut compared) = (0, 0);
+    let (mut settled, mut compared, mut equal) = (0, 0, 0);
     for target in ["gemmini", "trainium"] {
         let (_, selector) = selector(target);
         for rule in rules::all().into_iter().step_by(2) {
@@ -41,11 +41,14 @@ fn stages_go_on_to_all_that_there_is() {
                 }
             }
             assert_eq!(selection.exploration().stop, StopReason::Saturated, "{}", rule.name);
-            assert_eq!(best, least.cost, "{}", rule.name);
+            // What is cut for loads and stores at one stage is rewritten further at the next.
+            assert!(best <= least.cost, "{}: {best} {}", rule.name, least.cost);
+            equal += usize::from(best == least.cost);
             compared += 1;
         }
     }
     assert!(compared > 20 && settled > 0, "{settled} of {compared}");
+    assert!(equal * 20 > compared * 19, "{equal} of {compared}");
 }
 
 #[test]
