@@ -7,26 +7,17 @@ that reads its array too late sees what was written after the call.
 from __future__ import annotations
 
 import gc
-import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow_cases import case, run
 
 ACT, OTHER, CPU = "/device:ACT:0", "/device:ACT:1", "/device:CPU:0"
 # Small ones are copied at once; large ones, and those that lie right, may be used where they are.
 SIZES = (3, 1000, 1 << 16, 1 << 21)
 DTYPES = (np.float32, np.int8, np.int64, np.int32, np.complex64)
-
-CASES: dict[str, Callable[[], Any]] = {}
-
-
-def case(function: Callable[[], Any]) -> Callable[[], Any]:
-    """A case returns pairs: what came out, what must come out."""
-    CASES[function.__name__] = function
-    return function
 
 
 def arrays() -> Iterator[np.ndarray[Any, Any]]:
@@ -199,11 +190,4 @@ def compared(got: Any, wanted: Any) -> list[Any]:
 
 if __name__ == "__main__":
     assert tf.constant(1.0).device.endswith("ACT:0")
-    outcomes: dict[str, Any] = {}
-    for name, body in CASES.items():
-        print(name, file=sys.stderr, flush=True)
-        try:
-            outcomes[name] = [compared(got, wanted) for got, wanted in body()]
-        except Exception as error:
-            outcomes[name] = f"{type(error).__name__}: {error}"
-    print(json.dumps(outcomes))
+    run(compared)

@@ -6,26 +6,16 @@ ends the process is the last one that stands on stderr.
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow_cases import case, run
 
 ACT, CPU = "/device:ACT:0", "/device:CPU:0"
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
-
-CASES: dict[str, Callable[[], Any]] = {}
-
-
-def case(function: Callable[[], Any]) -> Callable[[], Any]:
-    """A case returns pairs: what came out, what must come out."""
-    CASES[function.__name__] = function
-    return function
 
 
 def list_of(rows: Any) -> Any:
@@ -287,11 +277,4 @@ def compared(got: Any, wanted: Any) -> list[Any]:
 
 if __name__ == "__main__":
     assert tf.constant(1.0).device.endswith("ACT:0")
-    outcomes: dict[str, Any] = {}
-    for name, body in CASES.items():
-        print(name, file=sys.stderr, flush=True)
-        try:
-            outcomes[name] = [compared(got, wanted) for got, wanted in body()]
-        except Exception as error:
-            outcomes[name] = f"{type(error).__name__}: {error}"
-    print(json.dumps(outcomes))
+    run(compared)

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from typing import Any
 
 import pytest
 from conftest import HERE, tensorflow_python
+from tensorflow_cases import check, names, outcomes_of
 
 PROGRAM = HERE / "tensorflow_buffers.py"
 
 
-def names() -> list[str]:
-    """The cases, without importing TensorFlow."""
-    functions = [node for node in ast.parse(PROGRAM.read_text()).body if isinstance(node, ast.FunctionDef)]
-    return [function.name for function in functions if function.decorator_list]
-
-
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Any]:
-    process = tensorflow_python(PROGRAM, devices=2)
-    assert process.returncode == 0, process.stdout[-500:] + process.stderr[-3000:]
-    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    return result
+    return outcomes_of(PROGRAM, devices=2)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", names(PROGRAM))
 def test_values_are_right(name: str, outcomes: dict[str, Any]) -> None:
-    outcome = outcomes[name]
-    assert not isinstance(outcome, str), outcome
-    assert outcome
-    for same, got, wanted in outcome:
-        assert same, f"{got} instead of {wanted}"
+    check(outcomes[name])
 
 
 USAGE = """
