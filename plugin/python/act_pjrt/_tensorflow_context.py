@@ -55,7 +55,7 @@ def guard_compiled_functions_on_cpu() -> None:
     own = function._call_flat
 
     @functools.wraps(own)
-    def call(self: Any, *arguments: Any) -> Any:
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
         on_cpu = "device:CPU" in (context.context().device_name or "")
         if on_cpu and self.function_def.attr["_XlaMustCompile"].b:
             raise errors.UnimplementedError(
@@ -64,7 +64,7 @@ def guard_compiled_functions_on_cpu() -> None:
                 "act: with TensorFlow 2.20, compiled functions cannot run on CPU beside ACT. Leave out "
                 "jit_compile=True there, or use TensorFlow 2.21.",
             )
-        return own(self, *arguments)
+        return own(self, *arguments, **named)
 
     function._call_flat = call
 
