@@ -395,6 +395,29 @@ def variables() -> Any:
 
 
 @program(tolerance=1e-5)
+def parts_of_variables() -> Any:
+    """Reads and updates at indices, eagerly and in functions, with gradients."""
+    results: list[Any] = []
+    for dtype in (tf.float32, tf.float64, tf.int32, tf.int64):
+        table = tf.Variable(tf.cast(integers(6, 3), dtype))
+        at, values = [[2], [4]], tf.cast(integers(2, 3, seed=1), dtype)
+        results += [tf.gather_nd(table, [[1, 2], [5, 0]]), table.gather_nd(at), table.sparse_read([3, 3])]
+        table.scatter_nd_max(at, values)
+        table.scatter_nd_min(at, values - 5)
+        results.append(table.read_value())
+
+        def gathered(table: Any = table) -> Any:
+            return tf.gather_nd(table, [[0, 1], [4, 2]]) * 2
+
+        results += [tf.function(gathered)(), gathered()]
+        if dtype.is_floating:
+            with tf.GradientTape() as tape:
+                total = tf.reduce_sum(tf.gather_nd(table, [[1], [1], [3]]) ** 2)
+            results.append(tf.convert_to_tensor(tape.gradient(total, table)))
+    return results
+
+
+@program(tolerance=1e-5)
 def gradients() -> Any:
     x = tf.Variable(normal(3, 4))
     table = tf.Variable(normal(10, 4, seed=1))

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from act_pjrt import _library, _tensorflow_context
+from act_pjrt import _library, _tensorflow_context, _tensorflow_variables
 
 __all__ = ["enable"]
 
@@ -74,6 +74,7 @@ def _load_into(tensorflow: Any) -> None:
     loader = _library.path().with_name(_LOADER)
     load_library.load_pluggable_device_library(str(loader))
     _tensorflow_context.install(loader)
+    _tensorflow_variables.install()
     if version.startswith("2.20."):
         _tensorflow_context.guard_compiled_functions_on_cpu()
 
