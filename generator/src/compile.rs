@@ -5,7 +5,7 @@ use crate::cost::CostModel;
 use crate::numerics::Numerics;
 use crate::phase1;
 use crate::phase2::{
-    self, AllocError, AllocLimits, AllocOptions, AllocatorChoice, AllocatorUsed, SolverMissing,
+    self, AllocError, AllocLimits, AllocOptions, Allocation, AllocatorChoice, AllocatorUsed, SolverMissing,
 };
 use crate::pii::PiiGraph;
 use act_isa::{Assembly, Isa, Program, TiledKernel};
@@ -178,11 +178,11 @@ pub fn compile_best(
             }
             Err(reason) => note(Outcome::Failed(reason)),
             Ok(allocations) => {
-                for allocation in allocations {
+                let mut judge = |allocation: Allocation| {
                     let value = cost.cost(isa, &straight_line(&allocation.assembly));
                     if best.as_ref().is_some_and(|(best, _)| value >= best.cost) {
                         note(Outcome::Dearer { cost: value });
-                        continue;
+                        return None;
                     }
                     note(Outcome::Accepted { cost: value });
                     let compiled = Compiled {
@@ -195,6 +195,18 @@ pub fn compile_best(
                         report: Report::default(),
                     };
                     best = Some((compiled, seen));
+                    Some(value)
+                };
+                for allocation in allocations {
+                    // A sum of costs does not depend on the order.
+                    let again = (!cost.adds_stated_costs()).then(|| allocation.clone());
+                    let accepted = judge(allocation).filter(|&value| value > lower_bound);
+                    if let (Some(allocation), true) = (again, accepted.is_some()) {
+                        let others = phase2::reordered(isa, kernel, &allocation, &alloc_options);
+                        others.into_iter().for_each(|other| {
+                            judge(other);
+                        });
+                    }
                 }
                 let least = best.as_ref().is_some_and(|(best, _)| best.cost <= lower_bound);
                 if least && cost.adds_stated_costs() {

@@ -93,6 +93,7 @@ mod tests {
         let csp = problem(&[(0, 1, 1, (0, 9)), (1, 4, 1, (0, 4)), (2, 3, 1, (2, 6)), (3, 6, 1, (7, 8))]);
         // At time 2 there are eight positions, seven of them without owner 0; at time 7 owner 3 takes all but one.
         assert_eq!(conflict(&csp), [1, 2]);
+        assert_eq!(csp.overfull_buffer(), Some(0));
     }
 
     #[test]
@@ -101,6 +102,9 @@ mod tests {
         let live = (0, 2);
         let csp = problem(&[(0, 1, 1, live), (1, 1, 4, live), (2, 1, 4, live), (3, 1, 4, live)]);
         assert_eq!(conflict(&csp), [1, 2, 3]);
+        // There is room by volume; the search itself names the buffer.
+        assert_eq!(csp.overfull_buffer(), None);
+        assert_eq!(precedence::solve(&csp, STEPS), Outcome::Unsat { buffer: Some(0) });
         let csp = problem(&[(0, 1, 1, live), (1, 1, 4, live), (2, 1, 4, live)]);
         assert_eq!(conflict(&csp), Vec::<usize>::new());
     }

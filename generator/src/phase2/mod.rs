@@ -279,6 +279,36 @@ pub fn allocations(
     if found.is_empty() { Err(first_error.with_spills(tried)) } else { Ok(found) }
 }
 
+/// Code for an allocated graph in other orders, those in which loads come earlier: for a cost model to choose from. None is
+/// moved for them out of a buffer that is too small.
+pub fn reordered(
+    isa: &Isa,
+    kernel: &TiledKernel,
+    allocation: &Allocation,
+    options: &AllocOptions,
+) -> Vec<Allocation> {
+    let graph = &allocation.graph;
+    let Ok(skeleton) = skeleton::Skeleton::new(isa, kernel, graph) else { return Vec::new() };
+    let step_of = |node: &PiiId| skeleton.steps.iter().position(|step| step.node == *node);
+    let Some(order) = allocation.order.iter().map(step_of).collect::<Option<Vec<usize>>>() else {
+        return Vec::new();
+    };
+    let mut known = vec![order.clone()];
+    for distance in order::DISTANCES {
+        let ahead = order::ahead(&skeleton, &order, distance);
+        if !known.contains(&ahead) {
+            known.push(ahead);
+        }
+    }
+    let place = |order: &Vec<usize>| {
+        let (values, allocator) = solve_preferring_banks(isa, &skeleton, order, options).ok()?;
+        let Outcome::Sat(values) = values else { return None };
+        let found = Found { order, values: &values, allocator, orders_tried: allocation.orders_tried };
+        finish(isa, kernel, graph.clone(), &skeleton, &found).ok()
+    };
+    known.iter().skip(1).filter_map(place).collect()
+}
+
 /// Code with all values of the buffers that are too small evicted, then with as many of them kept on chip as goes; those
 /// that are read soonest first. `culprit` is the first such buffer.
 fn evict(
@@ -364,10 +394,7 @@ fn attempt(
     while tried < options.limits.orders && undecided < options.limits.undecided {
         let Some(order) = orders.next() else { break };
         tried += 1;
-        let csp = skeleton.csp(&order);
-        let mut apart = banks::apart(isa, &skeleton, &csp).into_iter();
-        let apart = apart.find_map(|narrow| solve_apart(&narrow, options));
-        match apart.map_or_else(|| solve(&csp, options), Ok) {
+        match solve_preferring_banks(isa, &skeleton, &order, options) {
             Ok((Outcome::Sat(values), allocator)) => {
                 let found = Found { order: &order, values: &values, allocator, orders_tried: tried };
                 return Ok(Attempt::Allocated(Box::new(finish(isa, kernel, graph, &skeleton, &found)?)));
@@ -412,6 +439,19 @@ fn attempt(
         AllocError::GaveUp { shortage, orders: tried, spills: SpillSearch::default() }
     };
     Ok(Attempt::Failed { error, relieved, culprit, undecided })
+}
+
+/// Values for one order, with operands that are read together in different banks where that goes.
+fn solve_preferring_banks(
+    isa: &Isa,
+    skeleton: &skeleton::Skeleton,
+    order: &[usize],
+    options: &AllocOptions,
+) -> Result<(Outcome, AllocatorUsed), AllocError> {
+    let csp = skeleton.csp(order);
+    let mut apart = banks::apart(isa, skeleton, &csp).into_iter();
+    let apart = apart.find_map(|narrow| solve_apart(&narrow, options));
+    apart.map_or_else(|| solve(&csp, options), Ok)
 }
 
 fn solve(csp: &Csp, options: &AllocOptions) -> Result<(Outcome, AllocatorUsed), AllocError> {

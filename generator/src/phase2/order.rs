@@ -70,6 +70,32 @@ pub(super) fn sethi_ullman(skeleton: &Skeleton) -> Option<Vec<usize>> {
     Some(visit.order)
 }
 
+/// Distances at which [`ahead`] is worth a try: the next instruction, a few, all.
+pub(super) const DISTANCES: [usize; 3] = [1, 4, usize::MAX];
+
+/// The order with every load up to `distance` instructions earlier than in `order`, so that it may run beside them. What
+/// nothing has to precede counts as a load.
+pub(super) fn ahead(skeleton: &Skeleton, order: &[usize], distance: usize) -> Vec<usize> {
+    let is_load = |step: usize| {
+        let step = &skeleton.steps[step];
+        step.producers.is_empty() && step.hazards.is_empty()
+    };
+    let rest: Vec<usize> = order.iter().copied().filter(|&step| !is_load(step)).collect();
+    // The loads that stand before number `at` of the rest, by the number that they move to.
+    let mut loads: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut at = 0usize;
+    for &step in order {
+        if is_load(step) {
+            loads.entry(at.saturating_sub(distance)).or_default().push(step);
+        } else {
+            at += 1;
+        }
+    }
+    let before = |at: usize| loads.get(&at).into_iter().flatten().copied();
+    let moved = rest.iter().enumerate().flat_map(|(at, &step)| before(at).chain([step]));
+    moved.chain(before(rest.len())).collect()
+}
+
 fn volume(len: &[i64]) -> u128 {
     len.iter().map(|&l| u128::try_from(l).unwrap_or(0)).product()
 }

@@ -107,6 +107,9 @@ fn a_value_updated_in_place_is_read_before_the_update() {
     let stored_old = b.store("mvout", &[16], old, 16 * 128, 16 * 128);
     let graph = b.root(&[stored_new, stored_old]);
     both(&isa, &in_hbm(3), &graph);
+    // The first order has the reader in front.
+    let allocation = allocate(&isa, &in_hbm(3), &graph, &AllocOptions::default()).unwrap();
+    assert_eq!(allocation.orders_tried, 1);
 
     // Two updates of one value: whichever comes first destroys what the other needs. A load is made once more.
     let mut b = Builder::new(&isa);

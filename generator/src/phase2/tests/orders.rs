@@ -5,9 +5,9 @@ use super::super::order::{Orders, sethi_ullman};
 use super::super::precedence;
 use super::super::skeleton::Skeleton;
 use super::super::{AllocError, AllocOptions, AllocatorChoice, allocate};
-use super::description::{Builder, alpha, beta, buffer, in_hbm, instr, int, isa, slice, window};
+use super::description::{Builder, alpha, beta, buffer, in_hbm, instr, int, isa, slice, times, window};
 use super::replay::replay;
-use crate::pii::PiiGraph;
+use crate::pii::{PiiGraph, PiiId};
 use act_isa::{Isa, Slice};
 
 /// Two files of registers with loads and stores each, and an operation from every pair of files into each.
@@ -200,13 +200,7 @@ fn the_needier_operand_comes_first() {
     let isa = isa(
         vec![buffer("d", &[8])],
         vec![
-            instr(
-                "load",
-                1,
-                2,
-                vec![window(beta(1), super::description::times(n(), 128))],
-                slice(0, &[beta(0)], &[n()]),
-            ),
+            instr("load", 1, 2, vec![window(beta(1), times(n(), 128))], slice(0, &[beta(0)], &[n()])),
             instr(
                 "sum",
                 0,
@@ -221,13 +215,7 @@ fn the_needier_operand_comes_first() {
                 vec![slice(0, &[beta(0)], &[int(2)]), slice(0, &[beta(1)], &[int(2)])],
                 slice(0, &[beta(2)], &[int(2)]),
             ),
-            instr(
-                "store",
-                1,
-                2,
-                vec![slice(0, &[beta(0)], &[n()])],
-                window(beta(1), super::description::times(n(), 128)),
-            ),
+            instr("store", 1, 2, vec![slice(0, &[beta(0)], &[n()])], window(beta(1), times(n(), 128))),
         ],
     );
     let mut b = Builder::new(&isa);
@@ -241,4 +229,91 @@ fn the_needier_operand_comes_first() {
     let allocation = allocate(&isa, &in_hbm(3), &graph, &AllocOptions::default()).unwrap();
     assert_eq!(allocation.orders_tried, 1);
     assert_eq!(allocation.order, [y, z, sum, x, mixed, stored]);
+}
+
+/// Two buffers of these sizes; loads, and operations of two operands of any lengths, in each.
+fn sized(blue: u64, red: u64) -> Isa {
+    let at = |file: u16, k: u16, len: u16| slice(file, &[beta(k)], &[alpha(len)]);
+    let mut instrs = Vec::new();
+    for (file, name) in [(0, "b"), (1, "r")] {
+        let bytes = window(beta(1), times(alpha(0), 128));
+        instrs.push(instr(&format!("load_{name}"), 1, 2, vec![bytes], at(file, 0, 0)));
+        let operands = vec![at(file, 0, 0), at(file, 1, 1)];
+        instrs.push(instr(&format!("op_{name}"), 3, 3, operands, at(file, 2, 2)));
+    }
+    instrs.push(instr("join", 3, 3, vec![at(0, 0, 0), at(1, 1, 1)], at(0, 2, 2)));
+    instrs.push(instr("store", 1, 2, vec![at(0, 0, 0)], window(beta(1), times(alpha(0), 128))));
+    isa(vec![buffer("blue", &[blue]), buffer("red", &[red])], instrs)
+}
+
+struct Tree<'a>(Builder<'a>);
+
+impl Tree<'_> {
+    fn load(&mut self, file: &str, len: i64) -> PiiId {
+        let bytes = self.0.bytes(0, 0, 128 * len.unsigned_abs());
+        self.0.run(&format!("load_{file}"), &[len], &[bytes])
+    }
+
+    fn run(&mut self, name: &str, lens: [i64; 3], operands: [PiiId; 2]) -> PiiId {
+        self.0.run(name, &lens, &operands)
+    }
+
+    fn order(mut self, len: i64, root: PiiId) -> Vec<PiiId> {
+        let stored = self.0.store("store", &[len], root, 0, 128 * len.unsigned_abs());
+        let (isa, graph) = (self.0.isa, self.0.root(&[stored]));
+        let kernel = in_hbm(1);
+        let skeleton = Skeleton::new(isa, &kernel, &graph).unwrap();
+        sethi_ullman(&skeleton).unwrap().into_iter().map(|step| skeleton.steps[step].node).collect()
+    }
+}
+
+/// Appendix B.5 by hand: a node needs the least, over its operands, of what the operand needs with the others in place.
+#[test]
+fn extended_numbers_are_those_of_the_paper() {
+    let isa = sized(64, 64);
+    let mut tree = Tree(Builder::new(&isa));
+    // p needs 4; q needs 3 + 3 and holds 1. y: p last takes 4 + 1, q last 6 + 4; it needs 5 and holds 1.
+    let p = tree.load("b", 4);
+    let (q1, q2) = (tree.load("b", 3), tree.load("b", 3));
+    let q = tree.run("op_b", [3, 3, 1], [q1, q2]);
+    let y = tree.run("op_b", [4, 1, 1], [p, q]);
+    // z needs 3 + 4 and holds 1: more than the 5 of y, less than its 10.
+    let (z1, z2) = (tree.load("b", 3), tree.load("b", 4));
+    let z = tree.run("op_b", [3, 4, 1], [z1, z2]);
+    let root = tree.run("op_b", [1, 1, 1], [y, z]);
+    let order = tree.order(1, root);
+    // Of the operands of y, q (6 + 4) comes before p (4 + 1).
+    assert_eq!(order[..order.len() - 1], [z1, z2, z, q1, q2, q, p, y, root]);
+}
+
+/// What counts is the share of a buffer: 4 of 4 before 16 of 64.
+#[test]
+fn needs_are_compared_as_shares_of_their_buffers() {
+    for (red, red_first) in [(4, true), (64, false)] {
+        let isa = sized(64, red);
+        let mut tree = Tree(Builder::new(&isa));
+        let (x1, x2) = (tree.load("b", 8), tree.load("b", 8));
+        let x = tree.run("op_b", [8, 8, 8], [x1, x2]);
+        let (y1, y2) = (tree.load("r", 2), tree.load("r", 2));
+        let y = tree.run("op_r", [2, 2, 2], [y1, y2]);
+        let root = tree.run("join", [8, 2, 1], [x, y]);
+        let order = tree.order(1, root);
+        let wanted = if red_first { [y1, y2, y, x1, x2, x] } else { [x1, x2, x, y1, y2, y] };
+        assert_eq!(order[..6], wanted);
+    }
+}
+
+/// Further orders are looked for when they are asked for: without any budget the first one is there all the same.
+#[test]
+fn further_orders_are_found_lazily() {
+    let isa = files(2, 2);
+    let (graph, kernel) = (crossing(&isa), in_hbm(4));
+    let skeleton = Skeleton::new(&isa, &kernel, &graph).unwrap();
+    let first = sethi_ullman(&skeleton).unwrap();
+    for (budget, further) in [(0, false), (1_000, true)] {
+        let mut orders = Orders::new(&skeleton, first.clone(), budget);
+        assert_eq!(orders.next().as_ref(), Some(&first));
+        assert_eq!(orders.next().is_some(), further);
+        assert!(!orders.exhausted());
+    }
 }

@@ -148,3 +148,30 @@ fn a_graph_that_does_not_fit_its_kernel_is_refused() {
     bad.nodes[1].operands = vec![crate::PiiId(7)];
     assert!(is_malformed(&bad, hbm.outs.clone()), "an operand that does not exist");
 }
+
+/// The result of an addition that is no update in place lies where the parameter was that it takes over from.
+#[test]
+fn a_result_takes_over_its_parameter() {
+    let isa = registers(4);
+    let kernel = kernel(
+        vec![on_chip(0, Some(&[2]), true), in_hbm(1).ins[0].clone()],
+        vec![on_chip(0, None, true), in_hbm(1).outs[0].clone()],
+        vec![Some(0), None],
+    );
+    let mut b = Builder::new(&isa);
+    let before = b.input(0, 0, &[1]);
+    let bytes = b.bytes(1, 0, 128);
+    let term = b.run("load", &[], &[bytes]);
+    let sum = b.run("add", &[], &[before, term]);
+    b.graph.roots.push(vec![sum]);
+    let stored = b.store("store", &[], before, 0, 128);
+    let graph = b.root(&[stored]);
+    for allocator in CHOICES {
+        let options = AllocOptions { allocator, ..AllocOptions::default() };
+        let allocation = allocate(&isa, &kernel, &graph, &options).unwrap();
+        replay(&isa, &kernel, &graph, &allocation);
+        assert_eq!(allocation.out_slots[0], Some(vec![2]));
+        // The parameter is stored before the sum replaces it, in the first order already.
+        assert_eq!(allocation.orders_tried, 1);
+    }
+}

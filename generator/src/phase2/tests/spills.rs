@@ -137,7 +137,7 @@ fn rows_of_two_values_may_alternate_in_scratch_memory() {
 }
 
 /// A machine of so many registers, all of whose instructions take registers.
-fn few_registers(count: u64) -> Isa {
+pub(super) fn few_registers(count: u64) -> Isa {
     let moved = |there: &str, name: &str| {
         let (from, to) = ("d0[addr :+ 32]", "v[r :+ 1]");
         if there == "load" {
@@ -165,7 +165,7 @@ fn few_registers(count: u64) -> Isa {
 }
 
 /// All products of pairs of `n` computed values, multiplied up: every value is wanted until the end.
-fn all_pairs(isa: &Isa, n: u16) -> PiiGraph {
+pub(super) fn all_pairs(isa: &Isa, n: u16) -> PiiGraph {
     let mut b = Builder::new(isa);
     let values: Vec<PiiId> = (0..n)
         .map(|k| {
@@ -240,4 +240,18 @@ fn several_ways_to_spill_are_offered() {
     let distinct: std::collections::BTreeSet<String> =
         all.iter().map(|allocation| format!("{:?}", allocation.graph)).collect();
     assert_eq!(distinct.len(), all.len());
+}
+
+/// What a description says must not be moved to main memory stays where it is, though there are instructions for it.
+#[test]
+fn nothing_is_spilled_out_of_a_buffer_without_a_spill_path() {
+    for (nospill, fits) in [(false, true), (true, false)] {
+        let mut isa = few_registers(2);
+        isa.buffers[0].nospill = nospill;
+        let found = allocate(&isa, &in_hbm(3), &all_pairs(&isa, 3), &AllocOptions::default());
+        match found {
+            Ok(allocation) => assert!(fits && allocation.assembly.scratch_bytes > 0),
+            Err(error) => assert!(!fits && error.to_string().contains("`v` [2] has no room"), "{error}"),
+        }
+    }
 }
