@@ -68,9 +68,12 @@ def test_what_is_proven_not_to_fit_is_told_as_that(tmp_path: Path) -> None:
     assert "gave up" not in found["refusal"]
 
 
-@pytest.mark.parametrize("target", ["gemmini", "x86", "trainium"])
+@pytest.mark.parametrize("target", ["gemmini", "x86", "trainium", "amx", "feather", "eva"])
 def test_sizes_of_zero_and_one(target: str, tmp_path: Path) -> None:
-    kind, out = ("np.int8", "jnp.int32") if target == "gemmini" else ("np.float32", "jnp.float32")
+    types = {"eva": ("np.int16", "jnp.int16")} | dict.fromkeys(
+        ("gemmini", "amx", "feather"), ("np.int8", "jnp.int32")
+    )
+    kind, out = types.get(target, ("np.float32", "jnp.float32"))
     script = tmp_path / "sizes.py"
     script.write_text(
         "import itertools, jax, jax.numpy as jnp, numpy as np\n"

@@ -37,6 +37,18 @@ instr add alpha(n: 1..16) beta(a, b, c) {{
     ROOT z = f32[n, 16] add(x, y)
   }}
 }}
+instr accumulate alpha(n: 1..16) beta(a, c) {{
+  in  v[a :+ n]
+  in  v[c :+ n]
+  out v[c :+ n]
+  cost 4
+  unit add
+  computation {{
+    x = f32[n, 16] parameter(0)
+    y = f32[n, 16] parameter(1)
+    ROOT z = f32[n, 16] add(x, y)
+  }}
+}}
 "
     );
     Isa::parse(&text, "t.taidl").unwrap_or_else(|e| panic!("{e}"))
@@ -123,6 +135,39 @@ fn operands_in_one_bank_and_ports_in_use_take_longer() {
     };
     assert_eq!(QueueModel.cost(&isa, &pair(48)), 11);
     assert_eq!(QueueModel.cost(&isa, &pair(4)), 14);
+}
+
+/// Operands of one bank take longer whether or not their unit yields to others.
+#[test]
+fn bank_conflicts_of_a_unit_by_itself() {
+    let isa = isa("queue add { issue 1 }\nbanks v(4) { port 1 }");
+    let cost = |a: i64, b: i64, c: i64| QueueModel.cost(&isa, &add(&isa, 4, [fixed(a), fixed(b), fixed(c)]));
+    assert_eq!((cost(0, 16, 32), cost(0, 4, 32), cost(0, 4, 8)), (5, 9, 13));
+}
+
+/// Within a unit what is read must be complete; what is accumulated onto need not be.
+#[test]
+fn only_what_is_read_is_waited_for_within_a_unit() {
+    let isa = isa("queue add { issue 1 latency 6 }");
+    let cost = |parts: Vec<Program>| QueueModel.cost(&isa, &Program::Seq(parts));
+    let sum = |of: [i64; 3]| add(&isa, 1, of.map(fixed));
+    // Issued at 1, off the unit at 5, complete at 11. The next one starts at 5 and is complete at 15.
+    assert_eq!(cost(vec![sum([0, 1, 2]), sum([3, 4, 5])]), 15);
+    // It writes what the first one reads or writes: the unit keeps the order.
+    assert_eq!(cost(vec![sum([0, 1, 2]), sum([3, 4, 0])]), 15);
+    assert_eq!(cost(vec![sum([0, 1, 2]), sum([3, 4, 2])]), 15);
+    // It reads what the first one wrote, from 11 on: complete at 21.
+    assert_eq!(cost(vec![sum([0, 1, 2]), sum([2, 3, 4])]), 21);
+    // It adds to what the first one wrote.
+    let op = isa.instr_named("accumulate").unwrap();
+    let onto = |a: i64, to: i64| Program::Instr {
+        op,
+        alpha: vec![AttrVal::Int(1)],
+        beta: [a, to].map(|row| BetaVal::Int(fixed(row))).to_vec(),
+    };
+    assert_eq!(cost(vec![sum([0, 1, 2]), onto(3, 2)]), 15);
+    assert_eq!(cost(vec![onto(3, 2), onto(4, 2)]), 15);
+    assert_eq!(cost(vec![sum([0, 1, 2]), onto(2, 3)]), 21);
 }
 
 /// Costs without any extrapolation.

@@ -79,6 +79,12 @@ impl<'a> Context<'a> {
         self.egraph.find(id)
     }
 
+    /// The same where the rewrite depends on what else it stands for.
+    pub(crate) fn noted(&self, id: Id) -> Id {
+        self.note(id);
+        self.egraph.find(id)
+    }
+
     /// Whether the value lies in main memory or is known, as a whole.
     pub(crate) fn in_memory(&self, id: Id) -> bool {
         self.note(id);

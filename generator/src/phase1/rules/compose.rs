@@ -6,6 +6,7 @@ use crate::phase1::language::TensorNode;
 use crate::phase1::term::Term;
 use act_hlo::OpKind;
 use egg::Id;
+use std::collections::BTreeMap;
 
 const fn exact(
     name: &'static str,
@@ -221,37 +222,54 @@ fn slice_of_concatenate(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Ve
     }
 }
 
+/// A slice with stride 1 of a class: where it starts and ends.
+type UnitSlice<'a> = (Id, &'a [i64], &'a [i64]);
+
+/// The slices with stride 1 that a class is equal to.
+fn unit_slices<'a>(cx: &Context<'a>, id: Id) -> impl Iterator<Item = UnitSlice<'a>> {
+    cx.nodes(id).iter().filter_map(|n| match n.op() {
+        OpKind::Slice { start, limit, stride } if stride.iter().all(|&s| s == 1) => {
+            Some((n.operands[0], start.as_slice(), limit.as_slice()))
+        }
+        _ => None,
+    })
+}
+
 fn concatenate_of_slices(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term>) {
     let OpKind::Concatenate { dim } = node.op() else { return };
-    let unit_slices = |id: Id| {
-        cx.nodes(id).iter().filter_map(|n| match n.op() {
-            OpKind::Slice { start, limit, stride } if stride.iter().all(|&s| s == 1) => {
-                Some((n.operands[0], start.clone(), limit.clone()))
-            }
-            _ => None,
-        })
-    };
     let Some((&first, rest)) = node.operands.split_first() else { return };
-    for (x, start, mut limit) in unit_slices(first) {
-        let continues = rest.iter().all(|&part| {
-            let next = unit_slices(part).find(|(y, s, l)| {
-                let others = (0..s.len()).all(|d| d == *dim || (s[d] == start[d] && l[d] == limit[d]));
-                cx.same(x, *y) && others && s[*dim] == limit[*dim]
-            });
-            match next {
-                Some((_, _, l)) => {
-                    limit[*dim] = l[*dim];
-                    true
-                }
-                None => false,
+    // By what they are slices of, and where along the dimension: padding is slices of thousands of places.
+    let mut parts: BTreeMap<Id, BTreeMap<(Id, i64), Vec<UnitSlice<'_>>>> = BTreeMap::new();
+    for &part in rest {
+        parts.entry(part).or_insert_with(|| {
+            let mut places: BTreeMap<(Id, i64), Vec<UnitSlice<'_>>> = BTreeMap::new();
+            for slice in unit_slices(cx, part) {
+                places.entry((cx.noted(slice.0), slice.1[*dim])).or_default().push(slice);
             }
+            places
+        });
+    }
+    for (x, start, limit) in unit_slices(cx, first) {
+        let of = cx.noted(x);
+        let mut end = limit[*dim];
+        let continues = rest.iter().all(|part| {
+            let there = parts.get(part).and_then(|places| places.get(&(of, end)));
+            let next = there
+                .into_iter()
+                .flatten()
+                .find(|(_, s, l)| (0..s.len()).all(|d| d == *dim || (s[d] == start[d] && l[d] == limit[d])));
+            next.is_some_and(|(_, _, l)| {
+                end = l[*dim];
+                true
+            })
         });
         if continues {
             if *node.shape() == *cx.shape(x) {
                 out.push(cx.class(x));
             } else {
-                let stride = vec![1; start.len()];
-                let op = OpKind::Slice { start, limit, stride };
+                let mut limit = limit.to_vec();
+                limit[*dim] = end;
+                let op = OpKind::Slice { start: start.to_vec(), limit, stride: vec![1; start.len()] };
                 out.push(Term::node(op, node.shape().clone(), vec![cx.class(x)]));
             }
         }

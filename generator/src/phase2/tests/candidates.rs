@@ -101,6 +101,12 @@ fn enumeration_ends() {
     let best = compile_best(&isa, &in_hbm(3), endless(), &options, &Unordered).unwrap();
     assert_eq!((best.report.end, best.report.candidates.len()), (EnumerationEnd::Patience, 2 + 3));
 
+    // Counted from the last that was accepted, here number 3.
+    let cheaper = [2, 1].into_iter().map(|d| with_detours(&isa, d)).chain(endless());
+    let best = compile_best(&isa, &in_hbm(3), cheaper, &options, &Unordered).unwrap();
+    let pruned = best.report.candidates.iter().filter(|c| c.outcome == Outcome::Pruned).count();
+    assert_eq!((best.report.end, pruned), (EnumerationEnd::Patience, 2 * 3 + 3 - 3));
+
     let limits = CandidateLimits { most: 4, ..limits };
     let options = Options { candidates: limits, ..Options::default() };
     let best = compile_best(&isa, &in_hbm(3), endless(), &options, &Unordered).unwrap();

@@ -4,7 +4,7 @@ use super::super::csp::Outcome;
 use super::super::order::{Orders, sethi_ullman};
 use super::super::precedence;
 use super::super::skeleton::Skeleton;
-use super::super::{AllocError, AllocOptions, AllocatorChoice, allocate};
+use super::super::{AllocError, AllocLimits, AllocOptions, AllocatorChoice, allocate};
 use super::description::{Builder, alpha, beta, buffer, in_hbm, instr, int, isa, slice, times, window};
 use super::replay::replay;
 use crate::pii::{PiiGraph, PiiId};
@@ -95,6 +95,11 @@ fn an_order_that_interleaves_is_found_where_every_depth_first_one_fails() {
         replay(&isa, &kernel, &graph, &allocation);
         assert_eq!(allocation.orders_tried, 2, "the second order is the one that fits");
     }
+    // Nothing is proven where other orders were not looked at.
+    let limits = AllocLimits { prefixes: 0, spills: 0, ..AllocLimits::default() };
+    let options = AllocOptions { limits, ..AllocOptions::default() };
+    let error = allocate(&isa, &kernel, &graph, &options).unwrap_err();
+    assert!(matches!(error, AllocError::GaveUp { orders: 1, .. }), "{error:?}");
     // With one more blue register the first order does.
     let isa = files(3, 2);
     assert_eq!(allocate(&isa, &kernel, &crossing(&isa), &AllocOptions::default()).unwrap().orders_tried, 1);
