@@ -123,6 +123,10 @@ pub fn load_text(name: &str, text: &str, folder: &Path) -> Result<(Case, Source)
     let (case, source) =
         parse_with(name, text, &loader).map_err(|(error, source)| text_error(&error, &source))?;
     check(&case).map_err(|error| text_error(&error, &source))?;
+    if case.name.is_empty() {
+        let error = HexError::new(Span::default(), "this is no case: no `case NAME` is in it");
+        return Err(text_error(&error, &source));
+    }
     Ok((case, source))
 }
 
@@ -457,7 +461,7 @@ fn compare(
     let hardware = match run(case, &case.hardware, &domain, fuel) {
         Ok(outcome) => outcome,
         // No loop is past its end: it may only be slow.
-        Err(fault) if matches!(fault.kind, FaultKind::TooLong(_)) => {
+        Err(fault) if matches!(fault.kind, FaultKind::TooLong(_) | FaultKind::TooLarge { .. }) => {
             let reason = format!("the hardware: {} ({})", fault.kind, source.line(fault.span));
             return Some(Judgement::Unknown { reason });
         }
@@ -490,7 +494,7 @@ fn difference(
             });
         }
     }
-    let mut machine = Machine::new(case, domain, fuel, &names);
+    let mut machine = Machine::new(case, domain, fuel, &names).ok()?;
     let mut of_ir = HashSet::new();
     written(&weave(&[], &case.aligned), &mut of_ir);
     for name in names {

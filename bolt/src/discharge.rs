@@ -6,9 +6,10 @@ use crate::hex::expand::Expanded;
 use crate::hex::source::Source;
 use crate::solver::{Solver, SolverError, Verdict};
 use crate::verify::Generated;
-use crate::verify::instantiate::{flatten, instances};
+use crate::verify::condition::Condition;
+use crate::verify::instantiate::{Which, flatten, instances};
 use crate::verify::smtlib::script;
-use crate::verify::term::Term;
+use crate::verify::term::{Term, Terms};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Mutex;
@@ -66,72 +67,60 @@ pub fn discharge(
     thorough: bool,
 ) -> Vec<Proof> {
     let Generated { mut terms, conditions, .. } = generated;
+    let mut asked =
+        Asked { solver, options, premises: Vec::new(), premise_of: HashMap::new(), met: Vec::new() };
     let mut queries: Vec<Query> = Vec::new();
-    let mut premises: Vec<String> = Vec::new();
-    let mut premise_of: HashMap<String, usize> = HashMap::new();
     for condition in &conditions {
-        let found = instances(&mut terms, condition);
-        let mut assertions = condition.assumptions.clone();
-        assertions.extend(&found);
-        let premise = script(case, &mut terms, "can the assumptions be met?", &assertions);
-        let premise = *premise_of.entry(premise).or_insert_with_key(|text| {
-            premises.push(text.clone());
-            premises.len() - 1
-        });
+        let found = instances(&mut terms, condition, Which::Simple);
         let lines: Vec<String> = condition.spans.iter().map(|span| source.line(*span)).collect();
         let comment = format!("{}: {}\nunsat: it holds\n{}", case.name, condition.name, lines.join("\n"));
-        assertions.push(terms.not(condition.goal));
-        let text = script(case, &mut terms, &comment, &assertions);
-        queries.push(Query { lines, comment, assertions, text, premise, instances: found.len() });
+        let mut query = Query { lines, comment, text: String::new(), premise: 0, instances: 0 };
+        query.ask(case, &mut terms, condition, found, &mut asked);
+        queries.push(query);
     }
-    // A state that meets many assumptions takes longer to find than a contradiction.
-    let patience = options.limit * 3;
-    let mut met = parallel(options.threads, premises.len(), |index| solver.check(&premises[index], patience));
-    let mut verdicts =
-        parallel(options.threads, queries.len(), |index| solver.check(&queries[index].text, options.limit));
-    if thorough {
+    let mut verdicts = asked.answers(&queries);
+    // More instances where these do not do, and in the end all there are.
+    for last in [false, true] {
         let mut again = Vec::new();
-        for (index, query) in queries.iter_mut().enumerate() {
+        for index in 0..queries.len() {
             if verdicts[index] == Ok(Verdict::Unsatisfiable) {
                 continue;
             }
-            if let Some(flat) = flatten(&mut terms, &conditions[index], FLATTEN) {
-                query.instances += flat.len();
-                let goal = query.assertions.pop();
-                query.assertions.extend(flat);
-                let premise = script(case, &mut terms, "can the assumptions be met?", &query.assertions);
-                query.assertions.extend(goal);
-                query.text = script(case, &mut terms, &query.comment, &query.assertions);
-                again.push((index, premise));
+            let condition = &conditions[index];
+            let mut found = instances(&mut terms, condition, Which::All);
+            if last {
+                let flat = if thorough { flatten(&mut terms, condition, FLATTEN) } else { None };
+                let Some(flat) = flat else { continue };
+                found.extend(flat);
+            } else if found.len() == queries[index].instances {
+                continue;
             }
+            queries[index].ask(case, &mut terms, condition, found, &mut asked);
+            again.push(index);
         }
-        let answers = parallel(options.threads, again.len(), |at| {
-            let (index, premise) = &again[at];
-            let verdict = solver.check(&queries[*index].text, options.limit);
-            // More was assumed, so more must be possible together.
-            let met = (verdict == Ok(Verdict::Unsatisfiable)).then(|| solver.check(premise, patience));
-            (verdict, met)
-        });
-        for ((index, _), (verdict, more)) in again.into_iter().zip(answers) {
+        let asked_again: Vec<Query> = again.iter().map(|index| queries[*index].clone()).collect();
+        for (index, verdict) in again.into_iter().zip(asked.answers(&asked_again)) {
             verdicts[index] = verdict;
-            if let Some(more) = more {
-                queries[index].premise = met.len();
-                met.push(more);
-            }
         }
     }
+    let met = asked.met;
     let proof = |(index, verdict): (usize, Result<Verdict, SolverError>)| {
         let query = &queries[index];
-        let answer = match (verdict, &met[query.premise]) {
-            (Ok(Verdict::Unsatisfiable), Ok(Verdict::Satisfiable { .. })) => Answer::Holds,
-            (Ok(Verdict::Unsatisfiable), Ok(Verdict::Unsatisfiable)) => Answer::Vacuous,
-            (Ok(Verdict::Unsatisfiable), Ok(Verdict::Unknown { reason })) => {
-                Answer::Undecided { reason: format!("whether the assumptions can be met: {reason}") }
-            }
-            (Ok(Verdict::Satisfiable { model }), _) => Answer::Fails { model },
-            (Ok(Verdict::Unknown { reason }), _) => Answer::Undecided { reason },
-            (Err(error), _) => Answer::Undecided { reason: error.to_string() },
-            (_, Err(error)) => Answer::Undecided { reason: error.to_string() },
+        let answer = match verdict {
+            Ok(Verdict::Unsatisfiable) => match &met[query.premise] {
+                Some(Ok(Verdict::Satisfiable { .. })) => Answer::Holds,
+                Some(Ok(Verdict::Unsatisfiable)) => Answer::Vacuous,
+                Some(Ok(Verdict::Unknown { reason })) => {
+                    Answer::Undecided { reason: format!("whether the assumptions can be met: {reason}") }
+                }
+                Some(Err(error)) => Answer::Undecided { reason: error.to_string() },
+                None => {
+                    Answer::Undecided { reason: "whether the assumptions can be met was not asked".into() }
+                }
+            },
+            Ok(Verdict::Satisfiable { model }) => Answer::Fails { model },
+            Ok(Verdict::Unknown { reason }) => Answer::Undecided { reason },
+            Err(error) => Answer::Undecided { reason: error.to_string() },
         };
         Proof {
             name: conditions[index].name.clone(),
@@ -145,14 +134,73 @@ pub fn discharge(
 }
 
 /// A condition as it is asked.
+#[derive(Clone)]
 struct Query {
     lines: Vec<String>,
     comment: String,
-    assertions: Vec<Term>,
     text: String,
     /// Which of the premises is its own.
     premise: usize,
     instances: usize,
+}
+
+impl Query {
+    /// Asks with these instances of what is known.
+    fn ask(
+        &mut self,
+        case: &Expanded,
+        terms: &mut Terms,
+        condition: &Condition,
+        found: Vec<Term>,
+        asked: &mut Asked<'_>,
+    ) {
+        self.instances = found.len();
+        let mut assertions = condition.assumptions.clone();
+        assertions.extend(found);
+        self.premise = asked.premise(script(case, terms, "can the assumptions be met?", &assertions));
+        assertions.push(terms.not(condition.goal));
+        self.text = script(case, terms, &self.comment, &assertions);
+    }
+}
+
+/// The solver with what it was asked.
+struct Asked<'a> {
+    solver: &'a Solver,
+    options: &'a Options,
+    premises: Vec<String>,
+    premise_of: HashMap<String, usize>,
+    /// Answers about the premises; None where nothing rests on one.
+    met: Vec<Option<Result<Verdict, SolverError>>>,
+}
+
+impl Asked<'_> {
+    /// The number of a premise.
+    fn premise(&mut self, text: String) -> usize {
+        let premises = &mut self.premises;
+        *self.premise_of.entry(text).or_insert_with_key(|text| {
+            premises.push(text.clone());
+            premises.len() - 1
+        })
+    }
+
+    /// What the solver says of queries; where one holds, also whether its premise can be met.
+    fn answers(&mut self, queries: &[Query]) -> Vec<Result<Verdict, SolverError>> {
+        let Options { limit, threads, .. } = *self.options;
+        let verdicts = parallel(threads, queries.len(), |at| self.solver.check(&queries[at].text, limit));
+        self.met.resize(self.premises.len(), None);
+        let holding = queries.iter().zip(&verdicts).filter(|(_, v)| **v == Ok(Verdict::Unsatisfiable));
+        let mut open: Vec<usize> = holding.map(|(query, _)| query.premise).collect();
+        open.retain(|&premise| self.met[premise].is_none());
+        open.sort_unstable();
+        open.dedup();
+        // A state that meets many assumptions takes longer to find than a contradiction.
+        let patience = limit * 3;
+        let met = parallel(threads, open.len(), |at| self.solver.check(&self.premises[open[at]], patience));
+        for (premise, answer) in open.into_iter().zip(met) {
+            self.met[premise] = Some(answer);
+        }
+        verdicts
+    }
 }
 
 /// Results of `work` for 0..count, in order, by some threads.

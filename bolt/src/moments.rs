@@ -65,7 +65,7 @@ impl<'a> Moments<'a> {
                 }
             });
         }
-        let mut machine = Machine::new(self.case, &self.domain, u64::MAX, &names);
+        let mut machine = Machine::new(self.case, &self.domain, u64::MAX, &names).ok()?;
         let mut points: Vec<Point> = Vec::new();
         self.gather(&mut machine, left, right, vars, &mut points)?;
         // First writes, if both sides do them together; else the last ones.
@@ -91,7 +91,7 @@ impl<'a> Moments<'a> {
                 }
             });
         }
-        let mut machine = Machine::new(self.case, &self.domain, u64::MAX, &names);
+        let Ok(mut machine) = Machine::new(self.case, &self.domain, u64::MAX, &names) else { return false };
         for name in names {
             if let Some(data) = self.end.buffers.get(&name) {
                 machine.load(name, data);

@@ -58,6 +58,9 @@ fn sizes_do_not_matter() {
     for (case, settings) in [
         ("c2d.hex", &[("F", 3), ("R", 6), ("C", 11), ("K", 5)][..]),
         ("linear_256.hex", &[("PE", 2), ("NI", 2), ("NO", 2), ("T", 18), ("RELU_ON", 1)]),
+        // With strides: another one, and a larger kernel.
+        ("c2d_strided.hex", &[("R", 8), ("C", 12), ("S", 3)]),
+        ("c2d_plus_strided.hex", &[("F", 4), ("R", 11), ("C", 13), ("K", 5)]),
     ] {
         let report = judge(case, &[], settings, Some(&solver));
         assert_eq!(report.judgement, Judgement::Proved, "{case} {settings:?}: {report}");

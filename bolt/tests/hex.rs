@@ -51,6 +51,28 @@ fn faults_are_shown_with_a_caret() {
 }
 
 #[test]
+fn what_is_nested_without_end_is_refused() {
+    for text in [
+        format!("param N = {}1{}", "(".repeat(50_000), ")".repeat(50_000)),
+        format!("param N = {}1", "-".repeat(50_000)),
+        format!("ir {{ {} {} }}", "if 1 == 1 {".repeat(50_000), "}".repeat(50_000)),
+    ] {
+        assert!(error(&text).contains("nested more than 100 deep"));
+    }
+    let shown = error(&format!("param N = 1{}", " + 1".repeat(50_000)));
+    assert!(shown.contains("more than 1000 operands"), "{}", &shown[..80]);
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_not_run() {
+    let text = "case large\ntype u8 = unsigned 8\nparam N = 4000000000000\nir {\n output Y[N]: u8\n input X[N]: u8\n for i in 0..N { Y[i] := X[i] }\n}\n";
+    let case = parse("test.hex", text).unwrap().0;
+    let case = expand(&case, &[]).unwrap();
+    let fault = run(&case, &case.ir, &Domain::new(&case, Reading::Hashed, 1), 1000).unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::TooLarge { .. }), "{}", fault.kind);
+}
+
+#[test]
 fn what_is_not_well_formed_is_refused() {
     let program = |body: &str| {
         format!(

@@ -98,7 +98,7 @@ pub fn expand_open(
     for param in &case.params {
         let sample = |expr: &Expr, samples: &HashMap<Sym, Expr>| {
             constant(&substitute(&expander.expr(expr), samples))
-                .ok_or_else(|| HexError::new(expr.span, "a parameter's value is a constant"))
+                .ok_or_else(|| HexError::new(expr.span, "a parameter's value is a constant of 64 bits"))
         };
         let value = match open.get(&param.name).or_else(|| set.get(&param.name)) {
             Some(value) => *value,

@@ -32,7 +32,7 @@ pub fn parse_with(name: &str, text: &str, loader: Loader<'_>) -> Result<(Case, S
 
 fn file(case: &mut Case, source: &mut Source, index: u16, loader: Loader<'_>) -> Result<(), HexError> {
     let tokens = lex(&source.files[usize::from(index)].1, index)?;
-    let mut parser = Parser { tokens, at: 0, names: std::mem::take(&mut case.names) };
+    let mut parser = Parser { tokens, at: 0, depth: 0, names: std::mem::take(&mut case.names) };
     let result = parser.items(case, source, loader);
     case.names = parser.names;
     result
@@ -41,8 +41,13 @@ fn file(case: &mut Case, source: &mut Source, index: u16, loader: Loader<'_>) ->
 struct Parser {
     tokens: Vec<(Token, Span)>,
     at: usize,
+    /// Expressions and blocks around the place.
+    depth: usize,
     names: Names,
 }
+
+/// How deep expressions and blocks may be nested: what walks over them is recursive.
+const DEEPEST: usize = 100;
 
 /// Words that cannot name anything.
 const RESERVED: &[&str] = &[
@@ -100,6 +105,17 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 }
 
 impl Parser {
+    /// Parses a part of what is being parsed.
+    fn deeper<T>(&mut self, part: fn(&mut Self) -> Result<T, HexError>) -> Result<T, HexError> {
+        if self.depth == DEEPEST {
+            return Err(HexError::new(self.span(), format!("nested more than {DEEPEST} deep")));
+        }
+        self.depth += 1;
+        let parsed = part(self);
+        self.depth -= 1;
+        parsed
+    }
+
     fn token(&self) -> &Token {
         &self.tokens[self.at].0
     }
@@ -440,7 +456,7 @@ impl Parser {
 
     fn block(&mut self) -> Result<Vec<Stmt>, HexError> {
         self.mark("{")?;
-        self.rest_of_block()
+        self.deeper(Self::rest_of_block)
     }
 
     fn rest_of_block(&mut self) -> Result<Vec<Stmt>, HexError> {

@@ -22,6 +22,10 @@ pub enum FaultKind {
     NeverStops(u64),
     #[error("the run is not over after {0} steps")]
     TooLong(u64),
+    #[error(
+        "`{buffer}` and what else the program uses are more than {limit} elements, which no run is made of"
+    )]
+    TooLarge { buffer: String, limit: u64 },
     #[error("`{buffer}` has no place {indices:?}")]
     OutOfBounds { buffer: String, indices: Vec<i64> },
     #[error("two iterations of a parfor write one place of `{buffer}`")]
@@ -49,7 +53,7 @@ pub struct Outcome {
 pub fn run(case: &Expanded, body: &[Stmt], domain: &Domain, fuel: u64) -> Result<Outcome, Fault> {
     let mut names = HashSet::new();
     touched(body, &mut names);
-    let mut machine = Machine::new(case, domain, fuel, &names);
+    let mut machine = Machine::new(case, domain, fuel, &names)?;
     machine.body(body)?;
     Ok(machine.into_outcome())
 }
@@ -67,7 +71,7 @@ pub fn run_traced(
 ) -> Result<(Outcome, Trace), Fault> {
     let mut names = HashSet::new();
     touched(body, &mut names);
-    let mut machine = Machine::new(case, domain, fuel, &names);
+    let mut machine = Machine::new(case, domain, fuel, &names)?;
     machine.trace = Some(RefCell::new(notes));
     machine.body(body)?;
     let trace = machine.trace.take().unwrap_or_default().into_inner();
@@ -96,6 +100,9 @@ pub fn touched(body: &[Stmt], names: &mut HashSet<Sym>) {
     }
 }
 
+/// Elements that a run may have, of 8 bytes each.
+const ELEMENTS: u64 = 1 << 27;
+
 struct Store {
     dims: Vec<i64>,
     data: Vec<i64>,
@@ -119,13 +126,21 @@ pub struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// A state with unknown contents of the buffers that are named; there are no others.
-    #[must_use]
-    pub fn new(case: &'a Expanded, domain: &'a Domain, fuel: u64, touched: &HashSet<Sym>) -> Machine<'a> {
+    ///
+    /// # Errors
+    /// They are too large.
+    pub fn new(
+        case: &'a Expanded,
+        domain: &'a Domain,
+        fuel: u64,
+        touched: &HashSet<Sym>,
+    ) -> Result<Machine<'a>, Fault> {
         let samples: HashMap<Sym, Expr> = case
             .symbolic
             .iter()
             .map(|param| (param.name, Expr::int(param.sample, Span::default())))
             .collect();
+        let mut taken = 0u64;
         let mut stores: Vec<Option<Store>> = (0..case.names.len()).map(|_| None).collect();
         for decl in case.decls.iter().filter(|decl| touched.contains(&decl.name)) {
             let dims: Vec<i64> = decl
@@ -133,7 +148,14 @@ impl<'a> Machine<'a> {
                 .iter()
                 .map(|dim| constant(&super::expand::substitute(dim, &samples)).unwrap_or(0).max(0))
                 .collect();
-            let size = usize::try_from(dims.iter().product::<i64>()).unwrap_or(0);
+            let size = dims.iter().fold(1u64, |size, &dim| size.saturating_mul(dim.unsigned_abs()));
+            taken = taken.saturating_add(size);
+            if taken > ELEMENTS {
+                let buffer = case.names.text(decl.name).to_owned();
+                let kind = FaultKind::TooLarge { buffer, limit: ELEMENTS };
+                return Err(Fault { kind, span: decl.span });
+            }
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
             let data = (0..size).map(|offset| domain.initial(decl.name, decl.ty, offset)).collect();
             stores[decl.name.0 as usize] = Some(Store { dims, data, ty: decl.ty });
         }
@@ -142,7 +164,7 @@ impl<'a> Machine<'a> {
             locals[param.name.0 as usize] = Some(param.sample);
         }
         let elements = vec![false; case.names.len()];
-        Machine { case, domain, stores, locals, elements, journal: None, fuel, steps: 0, trace: None }
+        Ok(Machine { case, domain, stores, locals, elements, journal: None, fuel, steps: 0, trace: None })
     }
 
     /// Ends the run.

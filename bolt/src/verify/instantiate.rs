@@ -10,8 +10,18 @@ use std::rc::Rc;
 /// More instances than any condition of the measured cases takes; a bound on the work for those that cannot be proved.
 const MOST: usize = 4000;
 
+/// Which instances are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that come first and take no address apart twice. Most conditions need no others, and quotients of remainders are
+    /// what solvers have the most trouble with.
+    Simple,
+    All,
+}
+
 /// How far reads of instances give further ones.
 const ROUNDS: usize = 8;
+const SIMPLE_ROUNDS: usize = 2;
 
 /// A fact with the indices of one of its reads.
 type Pattern = (Rc<Fact>, Vec<Term>);
@@ -35,7 +45,7 @@ fn reads(terms: &Terms, roots: &[Term]) -> Vec<(Array, Vec<Term>)> {
 }
 
 /// Instances of the facts of a condition.
-pub fn instances(terms: &mut Terms, condition: &Condition) -> Vec<Term> {
+pub fn instances(terms: &mut Terms, condition: &Condition, which: Which) -> Vec<Term> {
     let mut patterns: HashMap<Array, Vec<Pattern>> = HashMap::new();
     for fact in &condition.facts {
         let vars: Vec<Term> = fact.vars.iter().map(|ranged| ranged.var).collect();
@@ -50,7 +60,9 @@ pub fn instances(terms: &mut Terms, condition: &Condition) -> Vec<Term> {
     let mut met: HashSet<(Array, Vec<Term>)> = HashSet::new();
     let mut roots: Vec<Term> = condition.assumptions.clone();
     roots.push(condition.goal);
-    for _ in 0..ROUNDS {
+    let own: HashSet<Term> = terms.closure(&roots).into_iter().collect();
+    let rounds = if which == Which::Simple { SIMPLE_ROUNDS } else { ROUNDS };
+    for _ in 0..rounds {
         let mut fresh = Vec::new();
         for (array, indices) in reads(terms, &roots) {
             if !met.insert((array, indices.clone())) {
@@ -62,7 +74,8 @@ pub fn instances(terms: &mut Terms, condition: &Condition) -> Vec<Term> {
                     .or_else(|| guess(terms, &fact.vars, &pattern, &indices));
                 let Some(values) = values else { continue };
                 let formula = instance(terms, &fact, &values);
-                if terms.is_bool(formula) != Some(true) && seen.insert(formula) {
+                let wanted = which == Which::All || nesting(terms, formula, &own) < 2;
+                if wanted && terms.is_bool(formula) != Some(true) && seen.insert(formula) {
                     fresh.push(formula);
                 }
             }
@@ -74,6 +87,17 @@ pub fn instances(terms: &mut Terms, condition: &Condition) -> Vec<Term> {
         roots = fresh;
     }
     found
+}
+
+/// How deep quotients and remainders are nested that a condition does not have by itself.
+fn nesting(terms: &Terms, formula: Term, own: &HashSet<Term>) -> usize {
+    let mut depths: HashMap<Term, usize> = HashMap::new();
+    for part in terms.closure(&[formula]) {
+        let inner = terms.children(part).iter().map(|child| depths[child]).max().unwrap_or(0);
+        let takes_apart = matches!(terms.node(part), Node::Div(..) | Node::Mod(..)) && !own.contains(&part);
+        depths.insert(part, inner + usize::from(takes_apart));
+    }
+    depths.get(&formula).copied().unwrap_or(0)
 }
 
 /// All instances of the facts of a condition, if their ranges are constants and together not above `most`.

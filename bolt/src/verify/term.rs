@@ -251,6 +251,19 @@ impl Terms {
             }
         }
         merged.retain(|(_, coefficient)| *coefficient != 0);
+        // A number without its remainder is a multiple: `x - x mod c` is `c * (x div c)`, and one unknown less.
+        let rest = merged.iter().find_map(|&(part, k)| match self.node(part) {
+            Node::Mod(a, c) if merged.contains(&(*a, -k)) => Some((part, *a, *c, -k)),
+            _ => None,
+        });
+        if let Some((part, a, c, k)) = rest
+            && let Some(divisor) = self.constant(c).filter(|divisor| *divisor > 0)
+        {
+            merged.retain(|(other, _)| *other != part && *other != a);
+            let quotient = self.intern(Node::Div(a, c));
+            merged.push((quotient, k * divisor));
+            return self.sum(constant, merged);
+        }
         if constant == 0 && merged.len() == 1 && merged[0].1 == 1 {
             return merged[0].0;
         }

@@ -5,8 +5,15 @@ use super::super::source::HexError;
 use super::super::syntax::*;
 use super::Parser;
 
+/// Operands of one precedence without parentheses.
+const LONGEST: usize = 1000;
+
 impl Parser {
     pub(super) fn expr(&mut self) -> Result<Expr, HexError> {
+        self.deeper(Self::whole)
+    }
+
+    fn whole(&mut self) -> Result<Expr, HexError> {
         if self.is_word("if") {
             let start = self.span();
             self.at += 1;
@@ -28,7 +35,7 @@ impl Parser {
     fn negation(&mut self) -> Result<Expr, HexError> {
         let start = self.span();
         if self.take_word("not") {
-            let inner = self.negation()?;
+            let inner = self.deeper(Self::negation)?;
             return Ok(Expr { kind: ExprKind::Not(Box::new(inner)), span: start.to(self.previous()) });
         }
         let left = self.sum()?;
@@ -77,7 +84,12 @@ impl Parser {
         operator: fn(&mut Self) -> Option<Binary>,
     ) -> Result<Expr, HexError> {
         let mut left = operand(self)?;
+        let mut operands = 1;
         while let Some(operator) = operator(self) {
+            operands += 1;
+            if operands > LONGEST {
+                return Err(HexError::new(left.span, format!("more than {LONGEST} operands in a row")));
+            }
             let right = operand(self)?;
             let span = left.span.to(right.span);
             left = Expr { kind: ExprKind::Binary(operator, Box::new(left), Box::new(right)), span };
@@ -94,7 +106,7 @@ impl Parser {
             }
             Token::Mark("-") => {
                 self.at += 1;
-                ExprKind::Negate(Box::new(self.primary()?))
+                ExprKind::Negate(Box::new(self.deeper(Self::primary)?))
             }
             Token::Mark("(") => {
                 self.at += 1;
