@@ -92,6 +92,9 @@ impl Solver {
     /// The script is not SMT-LIB.
     pub fn check(&self, script: &str, limit: Duration) -> Result<Verdict, SolverError> {
         let context = Context::new(self);
+        // Else Z3 takes the signal of Ctrl-C for itself while it runs, and the process goes on. Releases without the option
+        // refuse it.
+        let _ = context.eval("(set-option :ctrl_c false)");
         let milliseconds = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
         context.eval(&format!("(set-option :timeout {milliseconds})"))?;
         context.eval(script)?;

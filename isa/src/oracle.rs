@@ -36,6 +36,8 @@ pub struct Oracle<'a> {
     /// Whether the instruction depends on registers that some instruction changes.
     varies: Vec<bool>,
     strict: bool,
+    /// Says when a run is to end early.
+    ends: Option<&'a (dyn Fn() -> bool + Sync)>,
     concrete: Mutex<ConcreteInstrs>,
 }
 
@@ -68,7 +70,7 @@ impl<'a> Oracle<'a> {
     pub fn new(isa: &'a Isa) -> Oracle<'a> {
         let mutable = isa.mutable_registers();
         let varies = isa.instrs.iter().map(|i| !i.registers_mentioned().is_disjoint(&mutable)).collect();
-        Oracle { isa, varies, strict: false, concrete: Mutex::default() }
+        Oracle { isa, varies, strict: false, ends: None, concrete: Mutex::default() }
     }
 
     /// Also finds what only happens to work: a load of bytes of main memory, by an instruction or the host, that an
@@ -77,6 +79,12 @@ impl<'a> Oracle<'a> {
     #[must_use]
     pub fn strict(self) -> Oracle<'a> {
         Oracle { strict: true, ..self }
+    }
+
+    /// Ends runs with [`FaultKind::Stopped`] once `ends` says so; it is asked before every instruction and iteration.
+    #[must_use]
+    pub fn until(self, ends: &'a (dyn Fn() -> bool + Sync)) -> Oracle<'a> {
+        Oracle { ends: Some(ends), ..self }
     }
 
     /// Runs a loop program; every result is given its size and its bytes.
@@ -197,6 +205,7 @@ impl Machine<'_> {
             Program::Seq(parts) => parts.iter().try_for_each(|part| self.execute(part)),
             Program::For { iv, trip, body, .. } => {
                 for step in 0..*trip {
+                    self.goes_on("a loop")?;
                     self.loops.push((*iv, i64::try_from(step).unwrap_or(i64::MAX)));
                     let done = self.execute(body);
                     self.loops.pop();
@@ -205,8 +214,10 @@ impl Machine<'_> {
                 Ok(())
             }
             Program::Instr { op, alpha, beta } => {
+                let isa = self.oracle.isa;
+                let name = || isa.instrs.get(usize::from(op.0)).map_or("?", |i| i.name.as_str());
+                self.goes_on(name())?;
                 let done = self.instr(*op, alpha, beta);
-                let name = || self.oracle.isa.instrs.get(usize::from(op.0)).map_or("?", |i| i.name.as_str());
                 done.map_err(|(buffer, what)| self.fault(name(), buffer, what))?;
                 self.executed += 1;
                 Ok(())
@@ -222,6 +233,11 @@ impl Machine<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn goes_on(&self, at: &str) -> Result<(), Fault> {
+        let ends = self.oracle.ends.is_some_and(|ends| ends());
+        if ends { Err(self.fault(at, String::new(), FaultKind::Stopped)) } else { Ok(()) }
     }
 
     /// The counters so far, and the bytes of the results.

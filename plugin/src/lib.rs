@@ -30,6 +30,7 @@ mod ffi_version;
 mod glibc;
 mod hook;
 mod inner;
+mod interruption;
 pub mod kernel;
 mod loaded_executable;
 mod log;

@@ -24,6 +24,7 @@ const OWN_OPTIONS: &[(&str, &str)] = &[
     ("cache_programs", "ACT_CACHE_PROGRAMS"),
     ("compile_timeout", "ACT_COMPILE_TIMEOUT"),
     ("verify", "ACT_VERIFY"),
+    ("verify_timeout", "ACT_VERIFY_TIMEOUT"),
     ("xla_plugin", "ACT_XLA_PLUGIN"),
 ];
 
@@ -108,6 +109,8 @@ pub struct Options {
     pub compile_timeout: Option<Duration>,
     /// See [`Verify`].
     pub verify: Verify,
+    /// The most time that the check of one kernel may take; `None`: as long as is usual.
+    pub verify_timeout: Option<Duration>,
     /// The PJRT library to run on.
     pub xla_plugin: Option<PathBuf>,
 }
@@ -241,6 +244,9 @@ impl Options {
                 .map(|text| seconds("compile_timeout", text))
                 .transpose()?,
             verify: choice(given("verify"), "verify", VERIFY_VALUES)?,
+            verify_timeout: given("verify_timeout")
+                .map(|text| seconds("verify_timeout", text))
+                .transpose()?,
             xla_plugin: given("xla_plugin").map(PathBuf::from),
         })
     }

@@ -62,7 +62,7 @@ pub(super) struct Algebra {
     saturated: TermMap<(ElemType, Term)>,
     /// Floats whose value some narrower type has.
     narrow: TermMap<ElemType>,
-    /// Floats that a short integer became, with that integer.
+    /// Floats that an integer became, with that integer.
     whole: TermMap<(ElemType, Term)>,
     negated: TermMap<Term>,
     /// Values made of bytes of others, with these bytes.
@@ -359,8 +359,7 @@ impl Algebra {
             Binary::Multiply => {
                 for (x, c) in [(a, cb), (b, ca)] {
                     let Some(bits) = c else { continue };
-                    if value(bits) == 1.0 && self.whole.contains_key(&x) {
-                        self.laws.insert(Law::WholeFloat);
+                    if value(bits) == 1.0 && self.is_whole(x) {
                         return x;
                     }
                     if self.level >= Level::Reassociated && value(bits) == 1.0 {
@@ -484,8 +483,7 @@ impl Algebra {
         }
         let monotone =
             matches!(op, Unary::RoundNearestEven | Unary::RoundNearestAfz | Unary::Floor | Unary::Ceil);
-        if monotone && self.whole.contains_key(&x) {
-            self.laws.insert(Law::WholeFloat);
+        if monotone && self.is_whole(x) {
             return x;
         }
         if monotone && let Some(bounded) = self.bounded(elem, x) {

@@ -1,11 +1,12 @@
 //! Runs of the stitched code on numbers beside the reference evaluator: what a refutation is shown by. The oracle executes
 //! the code instruction by instruction. Never proves anything.
 
+use super::budget::{Budget, Spent};
 use super::{Permitted, RegionSpec};
 use act_hlo::compare::{PERMITTED_ROUNDINGS, compare, epsilon};
 use act_hlo::random::{SplitMix64, Values, random_literal};
 use act_hlo::{ElemType, Literal, Shape, eval};
-use act_isa::{Isa, LoopProgram, Oracle, Space, View};
+use act_isa::{FaultKind, Isa, LoopProgram, Oracle, Space, View};
 
 /// Inputs on which the code and the kernel differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub(super) enum Shown {
     Difference(Box<Difference>),
     Fault(String),
     Nothing,
+    Spent(Spent),
 }
 
 /// What operands are drawn from, in the order in which they are tried.
@@ -39,8 +41,9 @@ const TRIALS: [(Values, &str); 6] = [
 ];
 
 /// Runs on random and special data until something shows.
-pub(super) fn search(isa: &Isa, spec: &RegionSpec<'_>, program: &LoopProgram) -> Shown {
-    let oracle = Oracle::new(isa).strict();
+pub(super) fn search(isa: &Isa, spec: &RegionSpec<'_>, program: &LoopProgram, budget: &Budget<'_>) -> Shown {
+    let ends = || budget.look().is_err();
+    let oracle = Oracle::new(isa).strict().until(&ends);
     let Ok(elems) = spec.operand_elems(program.operands.len()) else { return Shown::Nothing };
     let floats = spec.operands.iter().any(|view| view.elem.is_float());
     for (seed, (values, name)) in (1u64..).zip(TRIALS) {
@@ -48,6 +51,9 @@ pub(super) fn search(isa: &Isa, spec: &RegionSpec<'_>, program: &LoopProgram) ->
         let extreme = matches!(values, Values::Full | Values::Special);
         if extreme && floats && spec.numerics != Permitted::Exact {
             continue;
+        }
+        if let Err(spent) = budget.look() {
+            return Shown::Spent(spent);
         }
         let mut random = SplitMix64::new(seed);
         let segments: Vec<Vec<u8>> = program
@@ -66,7 +72,10 @@ pub(super) fn search(isa: &Isa, spec: &RegionSpec<'_>, program: &LoopProgram) ->
         let mut results: Vec<Vec<u8>> =
             program.results.iter().map(|&bytes| vec![0; bytes as usize]).collect();
         if let Err(fault) = oracle.run(program, &operands, &mut results) {
-            return Shown::Fault(fault.to_string());
+            return match budget.look() {
+                Err(spent) if fault.what == FaultKind::Stopped => Shown::Spent(spent),
+                _ => Shown::Fault(fault.to_string()),
+            };
         }
         for (root, (view, want)) in spec.results.iter().zip(&expected).enumerate() {
             let Some(got) = gather_result(view, &results) else { return Shown::Nothing };

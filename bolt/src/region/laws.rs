@@ -15,6 +15,7 @@ pub enum Law {
     Widening,
     Truncation,
     WholeFloat,
+    BoundedFloat,
     Saturation,
     FloatSaturation,
     Bounds,
@@ -57,6 +58,9 @@ impl fmt::Display for Law {
                 "an integer of at most 16 bits is the same number as a float: rounding to integers, a product with 1, \
                  bounds of its type and the way back change nothing"
             }
+            Law::BoundedFloat => {
+                "an integer as a float is whole, and between integers that the float type has it is the integer so bounded"
+            }
             Law::Saturation => "an integer between bounds of a narrower type may be bounded after its conversion",
             Law::FloatSaturation => {
                 "a float becomes an integer of less than 32 bits as it becomes one of 32, saturated (semantics of convert)"
@@ -78,13 +82,14 @@ impl fmt::Display for Law {
 }
 
 impl Law {
-    pub(super) const ALL: [Law; 17] = [
+    pub(super) const ALL: [Law; 18] = [
         Law::Digest,
         Law::Ring,
         Law::Commutes,
         Law::Widening,
         Law::Truncation,
         Law::WholeFloat,
+        Law::BoundedFloat,
         Law::Saturation,
         Law::FloatSaturation,
         Law::Bounds,
@@ -114,6 +119,7 @@ impl Law {
             Law::Widening => WIDENING,
             Law::Truncation => TRUNCATION,
             Law::WholeFloat => WHOLE_FLOAT,
+            Law::BoundedFloat => BOUNDED_FLOAT,
             Law::Saturation => SATURATION,
             Law::Bounds => BOUNDS,
             Law::Extremum => EXTREMUM,
@@ -181,6 +187,21 @@ const WHOLE_FLOAT: &str = "(declare-const x (_ BitVec 8))
   (= (fp.roundToIntegral RNE f) f) (= (fp.roundToIntegral RNA f) f)
   (= (fp.roundToIntegral RTN f) f) (= (fp.roundToIntegral RTP f) f)
   (fp.leq ((_ to_fp 5 11) RNE (- 128.0)) f) (fp.leq f ((_ to_fp 5 11) RNE 127.0)))))
+";
+
+// Integers of 8 bits in a float of 8, which has those up to 16.
+const BOUNDED_FLOAT: &str = "(declare-const x (_ BitVec 8)) (declare-const l (_ BitVec 8)) (declare-const h (_ BitVec 8))
+(define-fun f ((v (_ BitVec 8))) (_ FloatingPoint 4 4) ((_ to_fp 4 4) RNE v))
+(define-fun larger ((a (_ FloatingPoint 4 4)) (b (_ FloatingPoint 4 4))) (_ FloatingPoint 4 4) (ite (fp.lt a b) b a))
+(define-fun smaller ((a (_ FloatingPoint 4 4)) (b (_ FloatingPoint 4 4))) (_ FloatingPoint 4 4) (ite (fp.lt b a) b a))
+(define-fun low8 ((v (_ BitVec 8)) (b (_ BitVec 8))) (_ BitVec 8) (ite (bvslt v b) b v))
+(define-fun high8 ((v (_ BitVec 8)) (b (_ BitVec 8))) (_ BitVec 8) (ite (bvslt b v) b v))
+(assert (and (bvsle #xf0 l) (bvsle l h) (bvsle h #x10)))
+(assert (not (and
+  (= (fp.mul RNE (f x) ((_ to_fp 4 4) RNE 1.0)) (f x))
+  (= (fp.roundToIntegral RNE (f x)) (f x)) (= (fp.roundToIntegral RNA (f x)) (f x))
+  (= (fp.roundToIntegral RTN (f x)) (f x)) (= (fp.roundToIntegral RTP (f x)) (f x))
+  (= ((_ fp.to_sbv 8) RTZ (smaller (larger (f x) (f l)) (f h))) (high8 (low8 x l) h)))))
 ";
 
 const SATURATION: &str =

@@ -4,6 +4,7 @@
 
 use super::RegionSpec;
 use super::algebra::Algebra;
+use super::budget::{Budget, Spent};
 use super::memory::{Hazard, Iterations, Memory, Moment, Parallel, Unordered, offsets};
 use super::tensor::{TermError, TermGraph};
 use super::term::Term;
@@ -23,13 +24,22 @@ pub(super) enum Stop {
     Fault(Box<Trouble>),
     #[error("{0}")]
     Term(TermError),
-    #[error("more than {limit} steps")]
-    TooLong { limit: u64 },
+    #[error(transparent)]
+    Spent(#[from] Spent),
     /// A result element whose last value is another than expected.
     #[error("another result")]
     Differs,
     #[error("{0}")]
     Unsupported(String),
+}
+
+impl Stop {
+    fn of(error: TermError) -> Stop {
+        match error {
+            TermError::Spent(spent) => Stop::Spent(spent),
+            other => Stop::Term(other),
+        }
+    }
 }
 
 /// A fault and where it happens.
@@ -116,8 +126,7 @@ pub(super) struct TermMachine<'a> {
     loops: Vec<(LoopId, i64)>,
     iterations: Iterations,
     now: Moment,
-    steps: u64,
-    limit: u64,
+    budget: Budget<'a>,
 }
 
 impl<'a> TermMachine<'a> {
@@ -130,7 +139,7 @@ impl<'a> TermMachine<'a> {
         spec: &RegionSpec<'_>,
         program: &'a LoopProgram,
         algebra: &'a mut Algebra,
-        limit: u64,
+        budget: Budget<'a>,
     ) -> Result<TermMachine<'a>, Stop> {
         let operand_elems = spec.operand_elems(program.operands.len()).map_err(Stop::Unsupported)?;
         let total =
@@ -164,8 +173,7 @@ impl<'a> TermMachine<'a> {
             loops: Vec::new(),
             iterations: Iterations::default(),
             now: 0,
-            steps: 0,
-            limit,
+            budget,
         })
     }
 
@@ -195,9 +203,11 @@ impl<'a> TermMachine<'a> {
         self.algebra.of_bytes(elem, bytes)
     }
 
-    fn step(&mut self, count: u64) -> Result<(), Stop> {
-        self.steps = self.steps.saturating_add(count);
-        if self.steps > self.limit { Err(Stop::TooLong { limit: self.limit }) } else { Ok(()) }
+    /// The next instruction; moments are numbered as far as their type goes.
+    fn tick(&mut self) -> Result<(), Stop> {
+        let limit = Moment::MAX.into();
+        self.now = self.now.checked_add(1).ok_or(Spent::Steps { limit })?;
+        Ok(())
     }
 
     fn execute(&mut self, program: &Program) -> Result<(), Stop> {
@@ -212,7 +222,7 @@ impl<'a> TermMachine<'a> {
                     if let Some(running) = self.iterations.running.last_mut().filter(|_| *parallel) {
                         running.iteration = self.now + 1;
                     }
-                    self.step(1)?;
+                    self.budget.take(1)?;
                     self.loops.push((*iv, i64::try_from(step).unwrap_or(i64::MAX)));
                     let done = self.execute(body);
                     self.loops.pop();
@@ -224,7 +234,7 @@ impl<'a> TermMachine<'a> {
                 Ok(())
             }
             Program::Instr { op, alpha, beta } => {
-                self.now += 1;
+                self.tick()?;
                 let node = std::ptr::from_ref(program) as usize;
                 let concrete = match self.of_node.get(&node) {
                     Some(known) => Rc::clone(known),
@@ -233,7 +243,7 @@ impl<'a> TermMachine<'a> {
                 self.instr(&concrete, *op, beta)
             }
             Program::HostCopy { from, to } => {
-                self.now += 1;
+                self.tick()?;
                 self.host_copy(from, to)
             }
             Program::Fence => {
@@ -348,8 +358,8 @@ impl<'a> TermMachine<'a> {
             inputs.push(loaded.map_err(|hazard| self.hazard(&instr.name, &location, hazard))?);
         }
         let elements: u64 = inputs.iter().map(|x| x.len() as u64).sum();
-        self.step(concrete.graph.multiplications + elements + 1)?;
-        let values = concrete.graph.eval(self.algebra, inputs).map_err(Stop::Term)?;
+        self.budget.take(elements + 1)?;
+        let values = concrete.graph.eval(self.algebra, &mut self.budget, inputs).map_err(Stop::of)?;
         let mut updates = Vec::with_capacity(instr.updates.len());
         for (register, value) in &instr.updates {
             let slot = usize::from(*register);
@@ -584,7 +594,7 @@ impl<'a> TermMachine<'a> {
         }
         let (target, target_offsets) = sides.pop().unwrap_or((Location::Consts, Vec::new()));
         let (source, source_offsets) = sides.pop().unwrap_or((Location::Consts, Vec::new()));
-        self.step(source_offsets.len() as u64)?;
+        self.budget.take(source_offsets.len() as u64)?;
         let loaded = self.load(&source, &source_offsets);
         let values = loaded.map_err(|hazard| self.hazard(NAME, &source, hazard))?;
         self.store(NAME, &target, &target_offsets, &values, false)

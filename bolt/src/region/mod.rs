@@ -3,6 +3,7 @@
 //! region's inputs; the result's terms must be those of the graph. Takes no hint from the compiler.
 
 mod algebra;
+mod budget;
 mod counterexample;
 mod field;
 mod laws;
@@ -25,6 +26,7 @@ use crate::solver::Solver;
 use act_hlo::{Binary, ElemType, Graph, Node, Op, print_graph};
 use act_isa::{Isa, LoopProgram, Space, View};
 use algebra::{Algebra, Level};
+use budget::{Budget, Spent};
 use counterexample::{Shown, element_offsets, index_of, search};
 use laws::Laws;
 use machine::{Stop, TermMachine, Watch, WatchedResult};
@@ -32,8 +34,9 @@ use memory::Moment;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tensor::TermGraph;
+use tensor::{TermError, TermGraph};
 use term::Term;
 
 /// What floats may be computed by.
@@ -64,11 +67,16 @@ pub struct RegionOptions<'a> {
     pub limit: Duration,
     /// Products, elements and loop steps after which checking ends.
     pub steps: u64,
+    /// Wall time after which it ends; the search for a counterexample counts.
+    pub time: Option<Duration>,
+    /// Ends it as soon as it is set.
+    pub stopped: Option<&'a AtomicBool>,
 }
 
 impl Default for RegionOptions<'_> {
     fn default() -> Self {
-        RegionOptions { solver: None, limit: Duration::from_secs(10), steps: 1 << 33 }
+        let limit = Duration::from_secs(10);
+        RegionOptions { solver: None, limit, steps: 1 << 33, time: None, stopped: None }
     }
 }
 
@@ -251,14 +259,15 @@ fn judge(
     };
     // Sums of floats are taken in another order more often than not, and whether they were shows early in a second run.
     let upgraded = permitted.len() > 1 && spec.sums_floats();
+    let budget = Budget::new(options.steps, options.time, options.stopped);
     let mut reason = String::new();
     for &level in &permitted[usize::from(upgraded)..] {
-        match compare(isa, spec, program, options, (level, seed), None, report) {
+        match compare(isa, spec, program, &budget, (level, seed), None, report) {
             Outcome::Equal(laws, last) => {
                 let exact = Level::Exact;
                 if upgraded
                     && let Outcome::Equal(laws, _) =
-                        compare(isa, spec, program, options, (exact, seed), Some(last), report)
+                        compare(isa, spec, program, &budget, (exact, seed), Some(last), report)
                 {
                     return prove(laws, exact, options, report);
                 }
@@ -271,17 +280,20 @@ fn judge(
                 }
             }
             Outcome::Differs => break,
-            Outcome::Refuted(refutation) => return confirmed(isa, spec, program, refutation),
+            Outcome::Refuted(refutation) => return confirmed(isa, spec, program, &budget, refutation),
+            // What terms take too long for takes numbers too long as well.
+            Outcome::Spent(spent) => return unknown(spent.to_string()),
             Outcome::None(why) => {
                 reason = why;
                 break;
             }
         }
     }
-    match search(isa, spec, program) {
+    match search(isa, spec, program, &budget) {
         Shown::Difference(difference) => RegionVerdict::Refuted(Refutation::Difference(difference)),
         Shown::Fault(fault) => RegionVerdict::Refuted(Refutation::Fault(fault)),
         Shown::Nothing => unknown(reason),
+        Shown::Spent(spent) => unknown(format!("{spent}; {reason}")),
     }
 }
 
@@ -290,6 +302,7 @@ fn confirmed(
     isa: &Isa,
     spec: &RegionSpec<'_>,
     program: &LoopProgram,
+    budget: &Budget<'_>,
     refutation: Refutation,
 ) -> RegionVerdict {
     let sequential = match &refutation {
@@ -299,7 +312,8 @@ fn confirmed(
     if !sequential {
         return RegionVerdict::Refuted(refutation);
     }
-    match search(isa, spec, program) {
+    match search(isa, spec, program, budget) {
+        Shown::Spent(spent) => unknown(spent.to_string()),
         Shown::Fault(_) => RegionVerdict::Refuted(refutation),
         Shown::Difference(difference) => RegionVerdict::Refuted(Refutation::Difference(difference)),
         Shown::Nothing => match refutation {
@@ -331,6 +345,7 @@ enum Outcome {
         floats: bool,
     },
     Refuted(Refutation),
+    Spent(Spent),
     None(String),
 }
 
@@ -340,20 +355,17 @@ fn compare(
     isa: &Isa,
     spec: &RegionSpec<'_>,
     program: &LoopProgram,
-    options: &RegionOptions<'_>,
+    budget: &Budget<'_>,
     (level, seed): (Level, u64),
     last: Option<Vec<Vec<Moment>>>,
     report: &mut RegionReport,
 ) -> Outcome {
+    if let Err(spent) = budget.look() {
+        return Outcome::Spent(spent);
+    }
     let mut algebra = Algebra::new(level, seed);
     let reference = match TermGraph::new(spec.graph.clone()) {
-        Ok(graph) if graph.multiplications <= options.steps => graph,
-        Ok(graph) => {
-            return Outcome::None(format!(
-                "{} products are more than {}",
-                graph.multiplications, options.steps
-            ));
-        }
+        Ok(graph) => graph,
         Err(error) => return Outcome::None(error.to_string()),
     };
     let leaf = |view: &View| -> Option<Vec<Term>> {
@@ -369,19 +381,25 @@ fn compare(
     let Some(inputs) = spec.operands.iter().map(leaf).collect::<Option<Vec<_>>>() else {
         return Outcome::None("an operand whose place is not understood".into());
     };
-    let expected = match reference.eval(&mut algebra, inputs) {
+    // A kernel that needs more is not begun.
+    if let Err(spent) = budget.clone().take(reference.multiplications) {
+        return Outcome::Spent(spent);
+    }
+    let expected = match reference.eval(&mut algebra, &mut budget.clone(), inputs) {
         Ok(expected) => expected,
+        Err(TermError::Spent(spent)) => return Outcome::Spent(spent),
         Err(error) => return Outcome::None(error.to_string()),
     };
     algebra.turn_to_program();
     let watch = last.map(|last| watch(spec, &expected, last));
-    let mut machine = match TermMachine::new(isa, spec, program, &mut algebra, options.steps) {
+    let mut machine = match TermMachine::new(isa, spec, program, &mut algebra, budget.clone()) {
         Ok(machine) => machine.watched(watch.as_ref()),
         Err(stop) => return Outcome::None(stop.to_string()),
     };
     match machine.run() {
         Ok(instructions) => report.instructions = instructions,
         Err(Stop::Differs) => return Outcome::Differs,
+        Err(Stop::Spent(spent)) => return Outcome::Spent(spent),
         Err(Stop::Fault(trouble)) => return Outcome::Refuted(Refutation::Trouble(trouble)),
         Err(stop) => return Outcome::None(stop.to_string()),
     }

@@ -2,6 +2,7 @@
 //! computed by the reference evaluator on special and random data.
 
 use super::algebra::{Algebra, Level};
+use super::budget::Budget;
 use super::tensor::TermGraph;
 use super::term::Term;
 use act_hlo::random::{SplitMix64, Values, random_literal};
@@ -19,6 +20,10 @@ const TYPES: [ElemType; 8] = [
     ElemType::U8,
     ElemType::Pred,
 ];
+
+fn unlimited() -> Budget<'static> {
+    Budget::new(u64::MAX, None, None)
+}
 
 /// How an operator is written down, to tell expressions apart.
 type Spelling = (Op, Vec<NodeId>, ElemType);
@@ -209,7 +214,7 @@ fn check(seed: u64, nodes: u32) -> usize {
     let values = eval(&many, &inputs).unwrap();
     let mut algebra = Algebra::new(Level::Exact, seed);
     let leaves = (0..single.params().len() as u64).map(|k| vec![algebra.leaf(k, 0)]).collect();
-    let terms = TermGraph::new(single.clone()).unwrap().eval(&mut algebra, leaves).unwrap();
+    let terms = TermGraph::new(single.clone()).unwrap().eval(&mut algebra, &mut unlimited(), leaves).unwrap();
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (k, (&root, term)) in single.roots().iter().zip(&terms).enumerate() {
         groups.entry((single.shape(root).elem, term[0])).or_default().push(k);
@@ -248,7 +253,7 @@ fn terms_of(body: &str) -> Vec<Term> {
         leaves.into_iter().map(|leaf| algebra.declare(shape.elem, leaf)).collect()
     });
     let inputs: Vec<Vec<Term>> = inputs.collect();
-    let roots = TermGraph::new(graph).unwrap().eval(&mut algebra, inputs).unwrap();
+    let roots = TermGraph::new(graph).unwrap().eval(&mut algebra, &mut unlimited(), inputs).unwrap();
     roots.iter().map(|root| root[0]).collect()
 }
 
@@ -281,6 +286,15 @@ fn what_passes_through_wider_integers_is_what_it_was() {
          ROOT r = (s8[], s8[]) tuple(x, y)\n",
         "a = s32[] parameter(0)\n l = s32[] constant(-128)\n h = s32[] constant(127)\n x = s32[] clamp(l, a, h)\n
          n = s8[] convert(x)\n y = s32[] convert(n)\n ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        // A sum that is bounded and made narrow as an integer and as a float.
+        "a = s32[] parameter(0)\n b = s32[] parameter(1)\n p = s32[] add(a, b)\n l = s32[] constant(-128)\n
+         h = s32[] constant(127)\n c = s32[] clamp(l, p, h)\n x = s8[] convert(c)\n f = f32[] convert(p)\n
+         o = f32[] constant(1)\n s = f32[] multiply(f, o)\n t = f32[] round-nearest-even(s)\n
+         u = f32[] constant(-128)\n v = f32[] constant(127)\n g = f32[] clamp(u, t, v)\n y = s8[] convert(g)\n
+         ROOT r = (s8[], s8[]) tuple(x, y)\n",
+        "a = s32[] parameter(0)\n z = s32[] constant(0)\n m = s32[] maximum(a, z)\n h = s32[] constant(127)\n
+         c = s32[] minimum(m, h)\n x = s8[] convert(c)\n f = f32[] convert(a)\n y = s8[] convert(f)\n
+         o = s8[] constant(0)\n n = s8[] maximum(y, o)\n ROOT r = (s8[], s8[]) tuple(x, n)\n",
         "a = s16[] parameter(0)\n b = u16[] bitcast-convert(a)\n x = s8[] convert(a)\n y = s8[] convert(b)\n
          ROOT r = (s8[], s8[]) tuple(x, y)\n",
     ] {
@@ -299,6 +313,11 @@ fn what_a_narrow_type_loses_is_not_there() {
         // The same bits with and without a sign.
         "a = s8[] parameter(0)\n b = u8[] bitcast-convert(a)\n x = s32[] convert(a)\n y = s32[] convert(b)\n
          ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        // Floats do not have all integers, and integers meet no bounds beyond their type.
+        "a = s32[] parameter(0)\n f = f32[] convert(a)\n x = s32[] convert(f)\n y = s32[] copy(a)\n
+         ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        "a = s8[] parameter(0)\n c = s16[] convert(a)\n f = f32[] convert(a)\n v = f32[] constant(300)\n
+         g = f32[] maximum(f, v)\n y = s16[] convert(g)\n ROOT r = (s16[], s16[]) tuple(c, y)\n",
         "a = u16[] parameter(0)\n z = u16[] constant(200)\n m = u16[] minimum(a, z)\n x = s8[] convert(m)\n
          n = s8[] convert(a)\n c = s8[] constant(-56)\n y = s8[] minimum(n, c)\n
          ROOT r = (s8[], s8[]) tuple(x, y)\n",

@@ -2,6 +2,7 @@
 //! arithmetic is done term by term, sums with ascending indices. Knows no addresses.
 
 use super::algebra::Algebra;
+use super::budget::{Budget, Spent};
 use super::term::Term;
 use act_hlo::{Binary, DotDims, ElemType, EvalError, Graph, Literal, Node, NodeId, Op, Shape, eval_op};
 use std::rc::Rc;
@@ -15,6 +16,8 @@ pub(super) enum TermError {
     DataDependent { op: &'static str },
     #[error(transparent)]
     Eval(#[from] EvalError),
+    #[error(transparent)]
+    Spent(#[from] Spent),
 }
 
 /// Where every element of a result comes from.
@@ -74,10 +77,11 @@ impl TermGraph {
     /// The terms of the roots.
     ///
     /// # Errors
-    /// A position that depends on data.
+    /// A position that depends on data, or there is no time left.
     pub(super) fn eval(
         &self,
         algebra: &mut Algebra,
+        budget: &mut Budget<'_>,
         inputs: Vec<Vec<Term>>,
     ) -> Result<Vec<Rc<Vec<Term>>>, TermError> {
         let mut inputs: Vec<Option<Rc<Vec<Term>>>> = inputs.into_iter().map(|v| Some(Rc::new(v))).collect();
@@ -92,7 +96,7 @@ impl TermGraph {
                 _ => {
                     let operands: Vec<Rc<Vec<Term>>> =
                         node.operands.iter().filter_map(|id| values[id.0 as usize].clone()).collect();
-                    self.node(algebra, node, &self.plans[at], &operands)?
+                    self.node(algebra, budget, node, &self.plans[at], &operands)?
                 }
             };
             values[at] = Some(value);
@@ -114,12 +118,14 @@ impl TermGraph {
     fn node(
         &self,
         algebra: &mut Algebra,
+        budget: &mut Budget<'_>,
         node: &Node,
         plan: &Plan,
         operands: &[Rc<Vec<Term>>],
     ) -> Result<Rc<Vec<Term>>, TermError> {
         let count = node.shape.elements() as usize;
         let result = node.shape.elem;
+        budget.take(count as u64)?;
         let unsupported = || TermError::Unsupported { op: node.op.name(), elem: result };
         let elem = |k: usize| node.operands.get(k).map_or(result, |&id| self.elem(id));
         match (plan, operands) {
@@ -132,11 +138,12 @@ impl TermGraph {
                 return Ok(Rc::new(map.iter().map(|&at| all[at as usize]).collect()));
             }
             (Plan::Dot(dot), [a, b]) => {
-                return Ok(Rc::new(dot.eval(algebra, [elem(0), elem(1), result], a, b)));
+                return Ok(Rc::new(dot.eval(algebra, budget, [elem(0), elem(1), result], a, b)?));
             }
             (Plan::Reduce { order, run }, [x, init]) => {
                 let Op::Reduce { combiner, .. } = node.op else { return Err(unsupported()) };
                 let first = init.first().copied().unwrap_or(Term::POISON);
+                budget.take(order.len() as u64)?;
                 return Ok(Rc::new(reduce(algebra, combiner, result, (x, order, *run), first, count)));
             }
             _ => {}
@@ -275,10 +282,11 @@ impl DotPlan {
     fn eval(
         &self,
         algebra: &mut Algebra,
+        budget: &mut Budget<'_>,
         [a, b, result]: [ElemType; 3],
         lhs: &[Term],
         rhs: &[Term],
-    ) -> Vec<Term> {
+    ) -> Result<Vec<Term>, TermError> {
         let DotPlan { batch, m, k, n, .. } = *self;
         let float = result.is_float();
         let inner = if [a, b, result].contains(&ElemType::F64) {
@@ -296,12 +304,14 @@ impl DotPlan {
         match algebra.factors(inner, &lhs, &rhs) {
             Some([left, right]) => {
                 for row in 0..batch * m {
+                    budget.take((n * k) as u64)?;
                     let (left, right) = (&left[row * k..][..k], &right[row / m * n * k..][..n * k]);
                     algebra.row_of_products(inner, left, right, n, &mut sums);
                 }
             }
             None => {
                 for row in 0..batch * m {
+                    budget.take((n * k) as u64)?;
                     let left = &lhs[row * k..][..k];
                     for column in 0..n {
                         let right = &rhs[(row / m * n + column) * k..][..k];
@@ -318,7 +328,7 @@ impl DotPlan {
         if float {
             sums.iter_mut().for_each(|sum| *sum = algebra.convert_result(inner, result, *sum));
         }
-        sums
+        Ok(sums)
     }
 }
 

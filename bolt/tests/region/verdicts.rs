@@ -4,6 +4,8 @@ use super::fixture::Fixture;
 use act_bolt::region::{Law, Permitted, Refutation, RegionOptions, RegionVerdict, verify_region};
 use act_hlo::print_graph;
 use act_hlo::text::parse_graph;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Small and quick.
 pub(crate) const SMALL: [&str; 6] = [
@@ -16,7 +18,7 @@ pub(crate) const SMALL: [&str; 6] = [
 ];
 
 /// All of them.
-pub(crate) const ALL: [&str; 13] = [
+pub(crate) const ALL: [&str; 17] = [
     "product.gemmini",
     "convolution.gemmini",
     "requantized.gemmini",
@@ -30,6 +32,10 @@ pub(crate) const ALL: [&str; 13] = [
     "relu.gemmini",
     "transposed.h_qkv",
     "relu.amx",
+    "clamped.gemmini",
+    "ragged.trainium",
+    "convolution.trainium",
+    "ragged.x86",
 ];
 
 /// A product of bytes that the target computes in wider integers, on buffers too large for the interpreter.
@@ -71,6 +77,25 @@ fn short_integers_that_become_floats_on_the_way_are_what_they_were() {
     assert!(matches!(report.verdict, RegionVerdict::Refuted(Refutation::Difference(_))), "{report}");
 }
 
+/// A sum that is bounded and made narrow is the same through the accumulator's float; other bounds are not.
+#[test]
+fn sums_that_are_bounded_as_floats_are_those_that_are_bounded_as_integers() {
+    let mut fixture = Fixture::load("clamped.gemmini");
+    let report = fixture.judge(&fixture.text, Permitted::Exact);
+    assert_eq!(report.verdict, RegionVerdict::Proved, "{report}");
+    assert!(report.laws.contains(&Law::BoundedFloat), "{report}");
+    let text = print_graph(&fixture.graph);
+    for (from, to) in [("constant(127)", "constant(126)"), ("constant(127)", "constant(200)")] {
+        assert!(text.contains(from), "{text}");
+        fixture.graph = parse_graph(&text.replace(from, to)).unwrap();
+        let report = fixture.judge(&fixture.text, Permitted::Xla);
+        assert!(
+            matches!(report.verdict, RegionVerdict::Refuted(Refutation::Difference(_))),
+            "{to}: {report}"
+        );
+    }
+}
+
 #[test]
 fn without_a_solver_nothing_is_proved() {
     let fixture = Fixture::load("product.gemmini");
@@ -78,6 +103,37 @@ fn without_a_solver_nothing_is_proved() {
     let report = verify_region(&fixture.isa, &fixture.spec(Permitted::Xla), &fixture.text, &options);
     let RegionVerdict::Unknown { reason } = &report.verdict else { panic!("{report}") };
     assert!(reason.contains("pip install act-pjrt[verify]"), "{reason}");
+}
+
+/// However long the code would run: its loops may count to any number.
+#[test]
+fn a_check_ends_when_its_time_is_over_or_when_it_is_told_to() {
+    let fixture = Fixture::load("product.gemmini");
+    let judged = |text: &str, options: RegionOptions<'_>| match verify_region(
+        &fixture.isa,
+        &fixture.spec(Permitted::Xla),
+        text,
+        &options,
+    )
+    .verdict
+    {
+        RegionVerdict::Unknown { reason } => reason,
+        other => panic!("{other:?}"),
+    };
+    let time = |time: Duration| RegionOptions { time: Some(time), ..RegionOptions::default() };
+    let reason = judged(&fixture.text, time(Duration::ZERO));
+    assert!(reason.contains("time limit"), "{reason}");
+    // Every iteration does the same, so that no fault ends the loop.
+    let load = fixture.text.lines().find(|line| line.contains("llvm.inline_asm")).unwrap();
+    let endless = format!(
+        "    %many = arith.constant 1000000000000 : i64\n    scf.for %i99 = %zero to %many step %one : i64 {{\n{load}\n    }}"
+    );
+    let longer = fixture.text.replacen(load, &endless, 1);
+    let reason = judged(&longer, time(Duration::from_millis(200)));
+    assert!(reason.contains("time limit"), "{reason}");
+    let stopped = AtomicBool::new(true);
+    let reason = judged(&fixture.text, RegionOptions { stopped: Some(&stopped), ..RegionOptions::default() });
+    assert!(reason.contains("interrupted"), "{reason}");
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub enum FaultKind {
     Eval(Box<EvalError>),
     #[error("the value has another type than the place")]
     Type,
+    /// By the caller, not by the program.
+    #[error("ended early, as was asked")]
+    Stopped,
 }
 
 impl From<InstantiateError> for FaultKind {

@@ -16,6 +16,7 @@ pub use kernel_cache::{KernelCache, kernel_cache_counts};
 pub(crate) use key::hexadecimal;
 pub(crate) use region_file::RegionFile;
 pub use summary::{RegionSummary, counters_of, tile_sizes};
+pub(crate) use verification::VERIFY_TIMEOUT;
 pub use verification::{verification_json, z3_library};
 
 use crate::cost_function::{self, CurrentModel};
@@ -34,6 +35,7 @@ use kernel_cache::Entry;
 use recent::{Outcome, Recent};
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -100,6 +102,8 @@ pub struct TargetCompiler {
     dumper: Option<Dumper>,
     /// The most time that the search for one region's code may take.
     timeout: Option<Duration>,
+    /// The most time that the check of one region's code may take.
+    verify_timeout: Duration,
     recent: Mutex<Recent>,
     /// What earlier processes know.
     on_disk: Option<KernelCache>,
@@ -133,7 +137,22 @@ impl TargetCompiler {
         let kernels = BackendKernels { backend: Arc::new(backend), options, cost };
         let simulator = SimulatorOptions::default();
         let recent = Mutex::new(Recent::default());
-        Ok(TargetCompiler { kernels, simulator, dumper, timeout: None, recent, on_disk: None })
+        let verify_timeout = VERIFY_TIMEOUT;
+        Ok(TargetCompiler {
+            kernels,
+            simulator,
+            dumper,
+            timeout: None,
+            verify_timeout,
+            recent,
+            on_disk: None,
+        })
+    }
+
+    /// Bounds the check of a region's code; `None`: as is usual.
+    #[must_use]
+    pub fn verify_timeout(self, timeout: Option<Duration>) -> TargetCompiler {
+        TargetCompiler { verify_timeout: timeout.unwrap_or(VERIFY_TIMEOUT), ..self }
     }
 
     /// Bounds the search for a region's code.
@@ -202,10 +221,18 @@ impl TargetCompiler {
     }
 
     /// Judges stitched text against the graph that it was made for: `operands` and `results` are where its parameters
-    /// and roots lie.
-    pub fn verify(&self, graph: &Graph, operands: &[View], results: &[View], text: &str) -> RegionReport {
+    /// and roots lie. Ends without a verdict once `stopped` is set.
+    pub fn verify(
+        &self,
+        graph: &Graph,
+        operands: &[View],
+        results: &[View],
+        text: &str,
+        stopped: Option<&AtomicBool>,
+    ) -> RegionReport {
         let float = self.kernels.options.numerics.float;
-        verification::verify(self.isa(), float, graph, (operands, results), text)
+        let timeout = self.verify_timeout;
+        verification::verify(self.isa(), float, graph, (operands, results), text, timeout, stopped)
     }
 
     /// The region with its stitched text as a case in Hex.

@@ -9,6 +9,11 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Several times what a product of 512 by 512 by 512 takes where instructions multiply vectors.
+pub(crate) const VERIFY_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Z3's library: where `ACT_Z3_LIB` says, or in the Python environment that this program was installed into.
 pub fn z3_library() -> Option<PathBuf> {
@@ -47,10 +52,14 @@ pub(super) fn verify(
     graph: &Graph,
     (operands, results): (&[View], &[View]),
     text: &str,
+    timeout: Duration,
+    stopped: Option<&AtomicBool>,
 ) -> RegionReport {
     let numerics = permitted(float);
     let spec = RegionSpec { graph, operands, results, numerics };
-    verify_region(isa, &spec, text, &RegionOptions { solver: solver(), ..RegionOptions::default() })
+    let options =
+        RegionOptions { solver: solver(), time: Some(timeout), stopped, ..RegionOptions::default() };
+    verify_region(isa, &spec, text, &options)
 }
 
 /// A verdict as dumps, Python and `--json` show it.

@@ -6,6 +6,7 @@ mod verify;
 use crate::compile::CompileContext;
 use crate::compiler::{CompilerError, DumpError, Dumper, KernelCache, TargetCompiler};
 use crate::custom_calls;
+use crate::interruption::Interruption;
 use crate::kernel::Kernel;
 use crate::offload::{self, CompileRefusal, Limits, OffloadedRegion, RegionCompiler, RegionId, Seeds};
 use crate::options::{self, Options as UserOptions, Verify};
@@ -48,6 +49,7 @@ pub(crate) fn open(user: &UserOptions) -> Result<Option<Target>, OpenError> {
     let compiler = TargetCompiler::new(name, options, dumper)?
         .strict(user.strict)
         .timeout(user.compile_timeout)
+        .verify_timeout(user.verify_timeout)
         .on_disk(user.cache_dir.clone().map(|folder| KernelCache::new(folder, user.cache_size)));
     let seeds = match user.offload {
         options::Offered::Products => Seeds::Products,
@@ -96,16 +98,7 @@ impl Offload for DeviceTarget {
         let done = offload::offload(module, &regions, Limits::default(), self.seeds);
         let mut compiled = regions.compiled.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut lines = done.json();
-        let mut failure = None;
-        for taken in done.regions.iter().filter(|_| self.verify != Verify::Off) {
-            let Some(answer) = compiled.get(&taken.compiled.key) else { continue };
-            let judged = self.verdicts.of(&self.compiler, self.verify, answer, &origin(taken));
-            let key = Some(taken.compiled.key.as_str());
-            for line in lines.iter_mut().filter(|line| line["key"].as_str() == key) {
-                line["verification"] = judged.record.clone();
-            }
-            failure = failure.or(judged.failure);
-        }
+        let mut failure = self.judge(&done.regions, &compiled, &mut lines);
         for line in &lines {
             self.compiler.dump_line(&line.to_string());
         }
@@ -133,6 +126,31 @@ impl Offload for DeviceTarget {
 }
 
 impl DeviceTarget {
+    /// Judges the code that is taken, if that was asked for, and notes the verdicts. Why the program must not run.
+    fn judge(
+        &self,
+        regions: &[OffloadedRegion],
+        compiled: &BTreeMap<String, Answer>,
+        lines: &mut [serde_json::Value],
+    ) -> Option<String> {
+        if self.verify == Verify::Off {
+            return None;
+        }
+        let interruption = Interruption::watch();
+        let mut failure = None;
+        for taken in regions {
+            let Some(answer) = compiled.get(&taken.compiled.key) else { continue };
+            let stopped = interruption.seen();
+            let judged = self.verdicts.of(&self.compiler, self.verify, answer, &origin(taken), stopped);
+            let key = Some(taken.compiled.key.as_str());
+            for line in lines.iter_mut().filter(|line| line["key"].as_str() == key) {
+                line["verification"] = judged.record.clone();
+            }
+            failure = failure.or(judged.failure);
+        }
+        failure
+    }
+
     /// What a program is told whose dump could not be written.
     fn dump_failure(&self, regions: &[OffloadedRegion], module: &HloModule) -> Option<String> {
         let error = self.compiler.take_dump_failure()?;

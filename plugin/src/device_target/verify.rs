@@ -7,6 +7,7 @@ use act_hlo::Graph;
 use act_isa::View;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -39,6 +40,7 @@ impl Verdicts {
         mode: Verify,
         answer: &Answer,
         origin: &str,
+        stopped: &AtomicBool,
     ) -> Judged {
         let key = &answer.region.key;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +49,11 @@ impl Verdicts {
         }
         let start = Instant::now();
         let Answer { region, graph, operands, results } = answer;
-        let report = compiler.verify(graph, operands, results, region.module.text());
+        let report = compiler.verify(graph, operands, results, region.module.text(), Some(stopped));
+        if !report.verdict.is_proved() && stopped.load(Ordering::Relaxed) {
+            let failure = Some(format!("interrupted while the code for {origin} was checked"));
+            return Judged { record: Value::Null, failure };
+        }
         compiler.dump_verification(key, &report);
         let record = verification_json(&report, start.elapsed().as_secs_f64());
         let refuted = record.get("counterexample").is_some();

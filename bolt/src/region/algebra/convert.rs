@@ -99,10 +99,13 @@ impl Algebra {
             let x = self.widen(from, x);
             if let Some(&(original, inner)) = self.whole.get(&x) {
                 let ((low, high), (to_low, to_high)) = (limits(original), limits(to));
-                if to_low <= low && high <= to_high {
+                if original.bits() <= SHORT && to_low <= low && high <= to_high {
                     self.laws.insert(Law::WholeFloat);
                     return self.convert(original, to, inner);
                 }
+            }
+            if let Some(known) = self.bounded_whole(wide(from), to, x) {
+                return known;
             }
             let (from, key) = (wide(from), tag(kind::CONVERT, 0, wide(from), to));
             // A NaN becomes 0, which has to lie between the bounds.
@@ -207,10 +210,46 @@ impl Algebra {
             self.laws.insert(Law::Widening);
         }
         let term = self.digests.mix(tag(kind::CONVERT, 0, number, to), &[x]);
-        if to == wide(to) && number.bits() <= 16 {
+        if to == wide(to) {
             self.whole.insert(term, (number, x));
         }
         term
+    }
+
+    /// Whether a float is an integer that became one: a product with 1 and rounding to integers change nothing.
+    pub(super) fn is_whole(&mut self, x: Term) -> bool {
+        let Some(&(original, _)) = self.whole.get(&x) else { return false };
+        self.laws.insert(if original.bits() <= SHORT { Law::WholeFloat } else { Law::BoundedFloat });
+        true
+    }
+
+    /// A float that is a bounded integer, as a short integer: the bounds are those of the integer, and the type's.
+    fn bounded_whole(&mut self, from: ElemType, to: ElemType, x: Term) -> Option<Term> {
+        if to.bits() > SHORT {
+            return None;
+        }
+        let (base, low, high) = self
+            .bounded(from, x)
+            .map_or((x, None, None), |bounded| (bounded.base, bounded.low, bounded.high));
+        let &(original, inner) = self.whole.get(&base)?;
+        let ((least, most), (to_least, to_most)) = (limits(original), limits(to));
+        // What a bound comes to among the integers of both types.
+        let within_both = |at: Option<u64>, otherwise: i128| match at.map(|bits| number(from, bits)) {
+            None => Some(otherwise),
+            Some(Number::Float(value)) if value == value.trunc() => {
+                Some((value as i128).clamp(to_least, to_most))
+            }
+            Some(_) => None,
+        };
+        let (low, high) = (within_both(low, to_least)?.max(least), within_both(high, to_most)?.min(most));
+        // A bound that no value of the integer's type meets is none of its bounds.
+        if low > high {
+            return None;
+        }
+        let mask = u64::MAX >> (64 - original.bits().max(8));
+        self.laws.insert(Law::BoundedFloat);
+        let inner = self.bound(original, inner, Some(low as u64 & mask), Some(high as u64 & mask));
+        Some(self.convert(original, to, inner))
     }
 
     /// Between integers. A digest is a polynomial over numbers, and a term of n bits its value modulo 2^n: what is cut off
@@ -334,6 +373,9 @@ impl Algebra {
         self.declare(elem, term)
     }
 }
+
+/// Integers of so many bits are numbers of every float type that arithmetic is done in.
+const SHORT: u32 = 16;
 
 /// Whether a type has all values of another.
 fn within(inner: ElemType, outer: ElemType) -> bool {
