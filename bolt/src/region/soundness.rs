@@ -286,6 +286,8 @@ fn what_passes_through_wider_integers_is_what_it_was() {
          ROOT r = (s8[], s8[]) tuple(x, y)\n",
         "a = s32[] parameter(0)\n l = s32[] constant(-128)\n h = s32[] constant(127)\n x = s32[] clamp(l, a, h)\n
          n = s8[] convert(x)\n y = s32[] convert(n)\n ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        "a = s8[] parameter(0)\n z = s8[] constant(0)\n m = s8[] maximum(a, z)\n u = u8[] convert(m)\n
+         x = s32[] convert(u)\n y = s32[] convert(m)\n ROOT r = (s32[], s32[]) tuple(x, y)\n",
         // A sum that is bounded and made narrow as an integer and as a float.
         "a = s32[] parameter(0)\n b = s32[] parameter(1)\n p = s32[] add(a, b)\n l = s32[] constant(-128)\n
          h = s32[] constant(127)\n c = s32[] clamp(l, p, h)\n x = s8[] convert(c)\n f = f32[] convert(p)\n
@@ -312,6 +314,11 @@ fn what_a_narrow_type_loses_is_not_there() {
          ROOT r = (s32[], s32[]) tuple(x, y)\n",
         // The same bits with and without a sign.
         "a = s8[] parameter(0)\n b = u8[] bitcast-convert(a)\n x = s32[] convert(a)\n y = s32[] convert(b)\n
+         ROOT r = (s32[], s32[]) tuple(x, y)\n",
+        // What is between the limits of a type without sign is not between the same bits of one with a sign.
+        "a = s16[] parameter(0)\n l = s16[] constant(-128)\n h = s16[] constant(127)\n c = s16[] clamp(l, a, h)\n
+         n = s8[] convert(c)\n z = s8[] constant(0)\n m = s8[] maximum(n, z)\n u = u8[] convert(m)\n
+         x = s32[] convert(u)\n d = s32[] convert(a)\n o = s32[] constant(-1)\n y = s32[] clamp(o, d, o)\n
          ROOT r = (s32[], s32[]) tuple(x, y)\n",
         // Floats do not have all integers, and integers meet no bounds beyond their type.
         "a = s32[] parameter(0)\n f = f32[] convert(a)\n x = s32[] convert(f)\n y = s32[] copy(a)\n

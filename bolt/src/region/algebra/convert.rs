@@ -310,7 +310,9 @@ impl Algebra {
             && self.numbers.get(&x) == Some(&from)
         {
             self.laws.insert(Law::Saturation);
-            let ((low, high), mask) = (limits(from), u64::MAX >> (64 - original.bits().max(8)));
+            let ((low, high), (least, most)) = (limits(from), limits(original));
+            let (low, high, mask) =
+                (low.max(least), high.min(most), u64::MAX >> (64 - original.bits().max(8)));
             let bound = self.bound(original, base, Some(low as u64 & mask), Some(high as u64 & mask));
             return self.convert(original, to, bound);
         }
