@@ -394,6 +394,17 @@ def variables() -> Any:
     return weights, bias, copy, swapped, weights @ tf.ones([3, 2])
 
 
+@program()
+def minima_and_maxima_of_nans() -> Any:
+    """Which are NaN; compared as integers, as a NaN equals nothing."""
+    x = tf.constant([[np.nan, 1.0], [2.0, np.nan], [-1.0, 3.0]])
+    results = [tf.reduce_max(x), tf.reduce_min(x), tf.reduce_max(x, 1), tf.reduce_min(x, 0)]
+    results += [tf.maximum(x, 0.5), tf.minimum(0.5, x), tf.nn.relu(x), tf.clip_by_value(x, 0.0, 1.0)]
+    long = tf.reshape(tf.tile(x, [400, 1]), [-1])
+    results += [tf.reduce_max(long), tf.reduce_min(long)]
+    return [tf.cast(tf.math.is_nan(result), tf.int32) for result in results]
+
+
 @program(tolerance=1e-5)
 def parts_of_variables() -> Any:
     """Reads and updates at indices, eagerly and in functions, with gradients."""

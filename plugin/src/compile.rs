@@ -18,6 +18,7 @@ use crate::cost_function;
 use crate::custom_calls;
 use crate::error::Failure;
 use crate::executable::{self, ExecutableState};
+use crate::framework_options;
 use crate::hook::{Call, Hook};
 use crate::kernel::RegisteredKernel;
 use crate::passes::atan;
@@ -163,6 +164,24 @@ unsafe fn bytes<'a>(data: *const c_char, size: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }
 }
 
+/// Hands a compiling call on, with its options completed; `place` tells where they are in its struct.
+fn forward_completed<A: Args>(
+    call: &mut Call<A>,
+    place: impl Fn(&mut A) -> (&mut *const c_char, &mut usize),
+) -> Result<(), Failure> {
+    let (data, size) = place(call);
+    let own = (*data, *size);
+    // SAFETY: the framework's options, valid during the call.
+    let completed = framework_options::completed(unsafe { bytes(own.0, own.1) });
+    if let Some(completed) = &completed {
+        (*data, *size) = (completed.as_ptr().cast(), completed.len());
+    }
+    let outcome = call.forward();
+    let (data, size) = place(call);
+    (*data, *size) = own;
+    outcome
+}
+
 /// The keys under which the program of a call is kept.
 fn program_keys(client: &ClientState, call: &Call<ClientCompileArgs>) -> Keys {
     // SAFETY: the framework's program and options, valid during the call.
@@ -220,7 +239,11 @@ impl Hook for ClientCompile {
         let made = RefCell::new(call);
         let (state, regions) = compile(
             Arc::clone(&client),
-            || made.borrow_mut().forward(),
+            || {
+                forward_completed(&mut made.borrow_mut(), |args| {
+                    (&mut args.compile_options, &mut args.compile_options_size)
+                })
+            },
             || {
                 let mut args = LoadedExecutableDestroyArgs::new();
                 args.executable = std::mem::replace(&mut made.borrow_mut().executable, ptr::null_mut());
@@ -251,7 +274,11 @@ impl Hook for Compile {
         let made = RefCell::new(call);
         let (state, _) = compile(
             client,
-            || made.borrow_mut().forward(),
+            || {
+                forward_completed(&mut made.borrow_mut(), |args| {
+                    (&mut args.compile_options, &mut args.compile_options_size)
+                })
+            },
             || {
                 let mut args = ExecutableDestroyArgs::new();
                 args.executable = std::mem::replace(&mut made.borrow_mut().executable, ptr::null_mut());

@@ -26,6 +26,7 @@ mod extensions;
 mod ffi_frame;
 mod ffi_handler;
 mod ffi_version;
+mod framework_options;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod glibc;
 mod hook;
