@@ -176,12 +176,22 @@ impl Ground<'_> {
         for kept in (0..up.len()).rev() {
             offer(cut(kept, 0));
         }
-        // Whatever else was cut off for want of attempts, the seed by itself is always tried.
-        let bare = Region::of([seed]);
-        if !found.contains(&bare) && self.is_convex(&bare) {
-            found.truncate(limit.saturating_sub(1));
-            found.push(bare);
-        }
+        // Whatever else is cut off for want of attempts, the smallest are always tried: with what is made of the seed,
+        // with what only moves and re-types its operands and its result, with the operands' alone, and by itself. XLA
+        // widens operands for its own code, and to many a target only the narrow product is known.
+        let moves = |&id: &FlowId| self.flow.op(id).is_some_and(is_movement);
+        let smallest = [
+            cut(0, down.len()),
+            self.grow(seed, 1, &|id| alone.contains(id) && moves(&id)),
+            self.grow(seed, 1, &|id| upstream.contains(&id) && moves(&id)),
+            Region::of([seed]),
+        ];
+        let mut smallest: Vec<Region> =
+            smallest.into_iter().filter(|region| self.is_convex(region)).collect();
+        smallest.dedup();
+        found.truncate(limit.saturating_sub(smallest.len()));
+        smallest.retain(|region| !found.contains(region));
+        found.extend(smallest);
         found
     }
 

@@ -288,6 +288,26 @@ fn the_search_is_bounded_and_repeats_nothing() {
 }
 
 #[test]
+fn what_re_types_operands_is_offered_with_the_product_alone_however_much_there_is_before_it() {
+    // thirty operators, and then: convert -> dot <- convert
+    let chain: Vec<String> = (0..30).map(|k| format!("tanh{k}")).collect();
+    let mut lines: Vec<(&str, &str, Vec<&str>)> =
+        vec![("a", "parameter", vec![]), ("b", "parameter", vec![])];
+    for (k, name) in chain.iter().enumerate() {
+        lines.push((name, "tanh", vec![if k == 0 { "a" } else { &chain[k - 1] }]));
+    }
+    lines.push(("left", "convert", vec![&chain[29]]));
+    lines.push(("right", "convert", vec!["b"]));
+    lines.push(("dot", "dot", vec!["left", "right"]));
+    lines.push(("negate", "negate", vec!["dot"]));
+    let lines: Vec<_> = lines.iter().map(|(name, opcode, of)| (*name, *opcode, &of[..])).collect();
+    let flow = flow(&lines);
+    let found = candidates(&flow, &[]);
+    assert_eq!(found.len(), Limits::default().attempts);
+    assert_eq!(found[21..], [vec!["dot", "negate"], vec!["left", "right", "dot"], vec!["dot"]]);
+}
+
+#[test]
 fn selection_is_deterministic() {
     let once = |n| offloaded("softmax", &picky(n, &[])).0.to_bytes();
     for operators in [1, 3, 9, 1000] {
