@@ -7,7 +7,7 @@ use crate::hex::expand::{Expanded, Symbolic, expand};
 use crate::hex::printer::print_expr;
 use crate::hex::run::{FaultKind, Machine, Outcome, run};
 use crate::hex::source::{HexError, Source, Span};
-use crate::hex::syntax::{Case, Expr, ExprKind, Relation, Stmt, StmtKind, Sym, visit_expr};
+use crate::hex::syntax::{Case, Expr, ExprKind, Function, Relation, Stmt, StmtKind, Sym, visit_expr};
 use crate::hex::{check, parse_with};
 use crate::product::{apart, weave, written};
 use crate::relate::{accumulated, infer, storing};
@@ -237,6 +237,10 @@ fn judge(
     if case.posts.is_empty() {
         return Judgement::Unknown { reason: "the case asks for nothing: it has no `ensure`".to_owned() };
     }
+    if let Some(function) = case.applied().into_iter().find(|function| !commutes(case, function)) {
+        let reason = format!("a function that is called commutative is not ({})", source.line(function.span));
+        return Judgement::Unknown { reason };
+    }
     if let Err(reason) = check_rewriting(case, &case.aligned, source, options.fuel) {
         return Judgement::Unknown { reason };
     }
@@ -250,6 +254,12 @@ fn judge(
         };
     }
     by_proof(case, source, solver, options, report)
+}
+
+/// Whether a function commutes if it is said to, on concrete data and in ideal arithmetic: proofs take its word for it.
+fn commutes(case: &Expanded, function: &Function) -> bool {
+    let on = |reading| Domain::new(case, reading, 1).commutes(function.name);
+    !function.commutative || (on(Reading::Concrete) && on(Reading::Ideal))
 }
 
 /// Whether anything is said of the loops, or left to be read off them.

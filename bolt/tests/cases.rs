@@ -485,6 +485,14 @@ fn a_contradiction_among_the_assumptions_proves_nothing() {
 }
 
 #[test]
+fn a_function_that_is_called_commutative_and_is_not_proves_nothing() {
+    let edit = ("flexasr.hex", "if Rank(a) < Rank(b) then b else a reads", "b reads");
+    let report = judge("pooling_max.hex", &[edit], &[], Some(&solver()));
+    let Judgement::Unknown { reason } = &report.judgement else { panic!("{report}") };
+    assert!(reason.contains("called commutative") && reason.contains("Max8"), "{reason}");
+}
+
+#[test]
 fn a_case_that_is_cut_off_or_garbled_is_an_error_with_its_line() {
     let folder = common::folder();
     let whole = std::fs::read_to_string(folder.join("flexasr.hex")).unwrap()

@@ -115,6 +115,18 @@ impl Domain {
         }
     }
 
+    /// Whether a function of two does not depend on their order, as far as some random operands show.
+    #[must_use]
+    pub fn commutes(&self, name: Sym) -> bool {
+        const PAIRS: usize = 64;
+        let function = self.function(name);
+        let operand = |at| function.params.first().map_or(0, |(param, ty)| self.initial(*param, *ty, at));
+        (0..PAIRS).all(|at| {
+            let (a, b) = (operand(2 * at), operand(2 * at + 1));
+            self.apply(name, &[a, b]) == self.apply(name, &[b, a])
+        })
+    }
+
     /// A function of the case applied to values.
     #[must_use]
     pub fn apply(&self, name: Sym, arguments: &[i64]) -> i64 {
