@@ -6,6 +6,7 @@ use super::facts::{Source, TensorGraph};
 use super::language::TensorNode;
 use super::matcher::{Look, Matcher};
 use super::matching::{Execution, Input, Match, Matching, has_slot};
+use super::operators::OperatorNumber;
 use super::round_trips;
 use super::view::Layout;
 use act_hlo::OpKind;
@@ -151,8 +152,8 @@ impl Expander<'_> {
 
     fn look(&self, class: Id) -> Look {
         let facts = &self.egraph[class].data;
-        let mut operators: Vec<&'static str> =
-            self.egraph[class].nodes.iter().map(|n| n.op().name()).collect();
+        let mut operators: Vec<OperatorNumber> =
+            self.egraph[class].nodes.iter().map(|n| n.head.operator).collect();
         operators.sort_unstable();
         operators.dedup();
         let in_memory = facts.value.is_some() || !facts.views.is_empty();

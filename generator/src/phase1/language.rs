@@ -1,6 +1,7 @@
 //! The e-graph's language: an HLO operator with all of its attributes and its result shape is the discriminant of a
 //! node, so that nodes which differ in an attribute never match. Knows no accelerator and no rewrite.
 
+use super::operators::OperatorNumber;
 use act_hlo::{OpKind, Shape};
 use egg::Id;
 use std::hash::{Hash, Hasher};
@@ -19,6 +20,8 @@ pub(crate) struct Head {
     /// Of operator and shape, computed once: an e-graph looks every node up several times. First, since comparisons
     /// begin with it.
     hash: u64,
+    /// Of the operator's name, attributes apart.
+    pub(crate) operator: OperatorNumber,
     pub(crate) op: HeadOp,
     pub(crate) shape: Shape,
 }
@@ -29,7 +32,7 @@ impl Head {
         let mut hasher = std::hash::DefaultHasher::new();
         op.hash(&mut hasher);
         shape.hash(&mut hasher);
-        Head { hash: hasher.finish(), op, shape }
+        Head { hash: hasher.finish(), operator: OperatorNumber::of(op.name()), op, shape }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::closed;
 use super::language::is_commutative;
+use super::operators::OperatorNumber;
 use super::polynomial::Polynomial;
 use super::symbolic::SymbolicView;
 use act_hlo::{Binary, ElemType, OpKind};
@@ -36,9 +37,9 @@ pub(crate) struct Pattern {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
-    /// Input `input`, which must be available in a buffer; the statement is the parameter or its bits as another type of
+    /// Input `input`, which must be available in a buffer, in a slot of these lengths; the statement is the parameter or its bits as another type of
     /// the same width.
-    OnChip { input: usize, buffer: BufferId },
+    OnChip { input: usize, buffer: BufferId, lens: Vec<Polynomial> },
     /// A re-view of HBM input `input`.
     InHbm { input: usize, view: SymbolicView },
     /// A constant, every element of which has this value.
@@ -50,7 +51,7 @@ pub(crate) enum Form {
     /// The same value as another statement, if the f32 attribute is 1.
     TimesOne { operand: usize, attr: u16 },
     /// An operator applied to other statements.
-    Node { op: SymOp, operands: Vec<usize>, commutes: bool },
+    Node { operator: OperatorNumber, op: SymOp, operands: Vec<usize>, commutes: bool },
 }
 
 /// Where the matched value appears.
@@ -66,8 +67,7 @@ pub(crate) enum Target {
 /// What a class looks like from outside: enough to see that most rules cannot match it.
 pub(crate) struct Look {
     pub(crate) elem: ElemType,
-    /// Names of its operators, sorted.
-    pub(crate) operators: Vec<&'static str>,
+    pub(crate) operators: Vec<OperatorNumber>,
     /// It lies in d0 or is a constant.
     pub(crate) in_memory: bool,
     pub(crate) constant: bool,
@@ -190,7 +190,7 @@ impl Matcher {
                 Form::InHbm { .. } => look.in_memory,
                 Form::Splat(_) | Form::Closed => look.constant,
                 Form::Same { operand } | Form::TimesOne { operand, .. } => self.may_be(*operand, look),
-                Form::Node { op, .. } => look.operators.binary_search(&op.name()).is_ok(),
+                Form::Node { operator, .. } => look.operators.contains(operator),
             })
     }
 }
@@ -225,7 +225,8 @@ fn forms_of(
     Ok(match (&stmt.op, stmt.operands.as_slice()) {
         (OpKind::Parameter(k), _) => match instr.inputs.get(*k as usize) {
             Some(Slice::OnChip(slice)) if usize::from(slice.buffer.0) < isa.buffers.len() => {
-                vec![Form::OnChip { input: *k as usize, buffer: slice.buffer }]
+                let lens = slice.len.iter().map(Polynomial::of).collect();
+                vec![Form::OnChip { input: *k as usize, buffer: slice.buffer, lens }]
             }
             Some(Slice::Hbm(_)) => Vec::new(),
             _ => return Err(UnmatchableError::Dangling("a parameter")),
@@ -259,6 +260,7 @@ fn forms_of(
                 }
             }
             forms.push(Form::Node {
+                operator: OperatorNumber::of(op.name()),
                 op: op.clone(),
                 operands: operands.to_vec(),
                 commutes: is_commutative(op) && operands.first() != operands.last(),

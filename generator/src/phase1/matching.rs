@@ -282,19 +282,18 @@ impl<'a> Matching<'a> {
     ) {
         let facts = &self.egraph[class].data;
         match form {
-            Form::OnChip { input, buffer } => {
-                let mut next = state.clone();
-                let Slice::OnChip(slice) = &self.isa.instr(matcher.instr).inputs[*input] else {
-                    return;
-                };
-                let lens: Vec<Polynomial> = slice.len.iter().map(Polynomial::of).collect();
+            Form::OnChip { input, buffer, lens } => {
                 // The slice may stand in the semantics as its own type and re-typed; it is one value.
-                let free = match &next.inputs[*input] {
+                let free = match &state.inputs[*input] {
                     None => true,
                     Some(Bound::Class(known, _)) => *known == class,
                     Some(_) => false,
                 };
-                if free && self.slot(class, *buffer, &lens, &mut next.solution) {
+                if !free || !has_slot(self.isa.buffer(*buffer), &facts.shape) {
+                    return;
+                }
+                let mut next = state.clone();
+                if self.slot(class, *buffer, lens, &mut next.solution) {
                     next.inputs[*input] = Some(Bound::Class(class, *buffer));
                     self.solve(matcher, goals.to_vec(), next, out);
                 }
@@ -366,9 +365,9 @@ impl<'a> Matching<'a> {
                     self.solve(matcher, goals, next, out);
                 }
             }
-            Form::Node { op, operands, commutes } => {
+            Form::Node { operator, op, operands, commutes } => {
                 for node in &self.egraph[class].nodes {
-                    if node.op().name() != op.name() || node.operands.len() != operands.len() {
+                    if node.head.operator != *operator || node.operands.len() != operands.len() {
                         continue;
                     }
                     let mut next = state.clone();
@@ -497,7 +496,7 @@ pub(crate) fn has_slot(buffer: &Buffer, shape: &Shape) -> bool {
     let access = buffer.access.len();
     shape.elem.bits() == buffer.elem.bits()
         && shape.rank() == access + buffer.unit.len()
-        && shape.dims[access..] == buffer.unit
+        && shape.dims[access..].iter().eq(&buffer.unit)
         && shape.dims.iter().zip(&buffer.access).all(|(len, capacity)| (1..=*capacity).contains(len))
 }
 

@@ -14,6 +14,7 @@ mod facts;
 mod language;
 mod matcher;
 mod matching;
+mod operators;
 mod outputs;
 mod polynomial;
 mod print;

@@ -120,19 +120,48 @@ impl Polynomial {
         Some(sum)
     }
 
-    /// `(k, a, b)` when the polynomial is `a·alpha_k + b`.
-    fn linear(&self) -> Option<(u16, i128, i128)> {
-        let mut found = None;
-        let mut b = 0;
+    /// The polynomial with the solved attributes in place, where no more than one attribute is left and that one
+    /// linearly.
+    fn linear(&self, alpha: &[Option<i64>]) -> Option<Linear> {
+        let (mut unknown, mut slope, mut rest) = (None, 0i128, 0i128);
         for (atoms, k) in &self.0 {
-            match atoms.as_slice() {
-                [] => b = *k,
-                [Atom::Alpha(a)] if found.is_none() => found = Some((*a, *k)),
-                _ => return None,
+            let (mut of, mut coefficient) = (None, *k);
+            for atom in atoms {
+                let known = match atom {
+                    Atom::Alpha(a) => alpha.get(usize::from(*a)).copied().flatten(),
+                    Atom::Opaque(expr) => expr.eval(Env { alpha, ..Env::default() }).ok(),
+                };
+                match (known, atom) {
+                    (Some(v), _) => coefficient = coefficient.saturating_mul(i128::from(v)),
+                    (None, Atom::Alpha(a)) if of.is_none() => of = Some(*a),
+                    (None, _) => return None,
+                }
+            }
+            match of {
+                None => rest = rest.saturating_add(coefficient),
+                Some(_) if unknown.is_some() && unknown != of => return None,
+                Some(_) => {
+                    unknown = of;
+                    slope = slope.saturating_add(coefficient);
+                }
             }
         }
-        found.map(|(k, a)| (k, a, b))
+        Some(match unknown {
+            Some(k) if slope != 0 => Linear::In { k, slope, rest },
+            _ => Linear::Constant(rest),
+        })
     }
+}
+
+/// A polynomial that at most one attribute is left in.
+enum Linear {
+    Constant(i128),
+    /// `slope·alpha_k + rest`.
+    In {
+        k: u16,
+        slope: i128,
+        rest: i128,
+    },
 }
 
 /// Attributes of one instruction while they are being solved.
@@ -153,21 +182,16 @@ impl<'a> Solution<'a> {
 
     /// States `polynomial = value`. False when that is impossible.
     pub(crate) fn equate(&mut self, polynomial: &Polynomial, value: i64) -> bool {
-        let reduced = polynomial.reduced(&self.ints);
-        if let Some(known) = reduced.as_constant() {
-            return known == value;
-        }
-        let Some((k, a, b)) = reduced.linear() else {
-            self.pending.push((reduced, value));
-            return true;
-        };
-        let rest = i128::from(value) - b;
-        if rest % a != 0 {
-            return false;
-        }
-        match i64::try_from(rest / a) {
-            Ok(v) => self.set_int(k, v),
-            Err(_) => false,
+        match polynomial.linear(&self.ints) {
+            None => {
+                self.pending.push((polynomial.reduced(&self.ints), value));
+                true
+            }
+            Some(Linear::Constant(known)) => known == i128::from(value),
+            Some(Linear::In { k, slope, rest }) => {
+                let wanted = i128::from(value).saturating_sub(rest);
+                wanted % slope == 0 && i64::try_from(wanted / slope).is_ok_and(|v| self.set_int(k, v))
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 //! (the rule filter of the ACT paper, appendix B.3), and goal-directed rules aim at what stands here.
 
 use super::language::{is_elementwise, is_movement};
+use super::operators::OperatorTable;
 use super::rims::{self, Rim, Step};
 use act_hlo::{Binary, Direction, DotDims, ElemType, OpKind};
 use act_isa::{AttrDecl, AttrKind, Computation, Expr, Instr, Isa, Slice, SymConst, SymOp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The lengths that a dimension takes over all attributes of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,15 +89,15 @@ type SizesAfter = (Vec<Sizes>, Option<Gathered>);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
-    ops: BTreeSet<(String, ElemType)>,
+    ops: OperatorTable<()>,
     /// Result sizes of an operator in some instruction, by operator.
-    sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
+    sizes: OperatorTable<BTreeSet<Vec<Sizes>>>,
     /// The same, with the product or reduction that is an operand there if any: what is computed from one is computed
     /// from nothing else.
-    sizes_after: BTreeMap<(String, ElemType), BTreeSet<SizesAfter>>,
+    sizes_after: OperatorTable<BTreeSet<SizesAfter>>,
     /// Sizes of elementwise operators within stacked blocks. They are reached by rules of their own, and aimed at by no
     /// other.
-    stacked_sizes: BTreeMap<(String, ElemType), BTreeSet<Vec<Sizes>>>,
+    stacked_sizes: OperatorTable<BTreeSet<Vec<Sizes>>>,
     /// Lengths of the contracted dimension per product that is added to another value, with the types of what it
     /// multiplies before they are widened.
     pub(crate) contractions: BTreeSet<(DotForm, [ElemType; 2], Sizes)>,
@@ -110,7 +111,7 @@ pub(crate) struct Vocabulary {
     extrema: BTreeSet<(&'static str, ElemType, Option<act_hlo::Literal>)>,
     /// Operators that some instruction computes by themselves, from inputs of its own; comparisons, selections and
     /// conversions wherever they stand.
-    offered: BTreeSet<(String, ElemType)>,
+    offered: OperatorTable<()>,
     /// Comparisons by the type compared, and those that an instruction computes by themselves.
     comparisons: BTreeSet<(Direction, ElemType, bool)>,
     /// Conversions from one type to another, and whether by themselves.
@@ -192,20 +193,20 @@ impl Vocabulary {
         self.read_operators(computation);
         let stacks = computation.stmts.iter().any(|stmt| blocks_turned(stmt, &instr.alpha).is_some());
         for (at, stmt) in computation.stmts.iter().enumerate() {
-            self.ops.insert((key(&stmt.op), stmt.elem));
+            self.ops.entry(&key(&stmt.op), stmt.elem);
             let result: Option<Vec<Sizes>> = stmt.dims.iter().map(|d| sizes(d, &instr.alpha)).collect();
             let operand = |k: usize| stmt.operands.get(k).and_then(|&o| computation.stmts.get(o));
             if let Some(result) = &result {
-                let name = (key(&stmt.op), stmt.elem);
+                let name = key(&stmt.op);
                 if stacks && is_elementwise(&stmt.op) {
-                    self.stacked_sizes.entry(name).or_default().insert(result.clone());
+                    self.stacked_sizes.entry(&name, stmt.elem).insert(result.clone());
                 } else {
                     let inner = |k: usize| operand(k).and_then(|s| gathered(s, computation));
                     let after =
                         gathered(stmt, computation).or_else(|| (0..stmt.operands.len()).find_map(inner));
                     self.multiplied.extend(after.and_then(|gathered| gathered.types));
-                    self.sizes_after.entry(name.clone()).or_default().insert((result.clone(), after));
-                    self.sizes.entry(name).or_default().insert(result.clone());
+                    self.sizes_after.entry(&name, stmt.elem).insert((result.clone(), after));
+                    self.sizes.entry(&name, stmt.elem).insert(result.clone());
                 }
             }
             match &stmt.op {
@@ -296,7 +297,7 @@ impl Vocabulary {
             let truth = matches!(stmt.op, OpKind::Compare(_) | OpKind::Select | OpKind::Convert);
             let offered = truth || single && inner(stmt) && stmt.operands.iter().all(|&o| input[o]);
             if offered {
-                self.offered.insert((key(&stmt.op), stmt.elem));
+                self.offered.entry(&key(&stmt.op), stmt.elem);
             }
             let from = stmt.operands.first().map(|&o| stmts[o].elem);
             match (&stmt.op, from) {
@@ -319,7 +320,7 @@ impl Vocabulary {
     /// Whether an instruction computes this operator and nothing else; for comparisons, selections and conversions,
     /// whether any contains it.
     pub(crate) fn computes(&self, key: &str, elem: ElemType) -> bool {
-        self.offered.contains(&(key.to_owned(), elem))
+        self.offered.has(key, elem)
     }
 
     /// Whether it may help to write one operator as others: no instruction computes it, and they occur.
@@ -370,7 +371,7 @@ impl Vocabulary {
 
     /// Types for which instructions have an operator, narrowest first.
     pub(crate) fn types(&self, key: &str) -> Vec<ElemType> {
-        let mut found: Vec<ElemType> = self.ops.iter().filter(|(k, _)| k == key).map(|(_, e)| *e).collect();
+        let mut found: Vec<ElemType> = self.ops.types(key).collect();
         found.sort_by_key(|e| (e.bits(), *e));
         found
     }
@@ -382,7 +383,7 @@ impl Vocabulary {
         let others = ["compare", "select", "clamp", "fma", "convert", "bitcast-convert", "dot"];
         let keys = unaries.chain(Binary::ALL.iter().map(|b| b.name())).chain(others);
         for (key, &a) in keys.flat_map(|key| elems.iter().map(move |e| (key, e))) {
-            self.ops.insert((key.to_owned(), a));
+            self.ops.entry(key, a);
         }
         for &a in elems {
             self.comparisons.extend(Direction::ALL.iter().map(|d| (*d, a, false)));
@@ -398,7 +399,7 @@ impl Vocabulary {
 
     /// Sizes at which instructions have an operator.
     pub(crate) fn sizes(&self, key: &str, elem: ElemType) -> impl Iterator<Item = &Vec<Sizes>> + use<'_> {
-        self.sizes.get(&(key.to_owned(), elem)).into_iter().flatten()
+        self.sizes.get(key, elem).into_iter().flatten()
     }
 
     /// Sizes at which instructions have an operator, each with the product or reduction that they compute it from, if
@@ -408,12 +409,12 @@ impl Vocabulary {
         key: &str,
         elem: ElemType,
     ) -> impl Iterator<Item = &SizesAfter> + use<'_> {
-        self.sizes_after.get(&(key.to_owned(), elem)).into_iter().flatten()
+        self.sizes_after.get(key, elem).into_iter().flatten()
     }
 
     /// Whether some instruction has an elementwise operator at these sizes within stacked blocks.
     pub(crate) fn fits_stacked(&self, key: &str, elem: ElemType, dims: &[u64]) -> bool {
-        let sizes = self.stacked_sizes.get(&(key.to_owned(), elem)).into_iter().flatten();
+        let sizes = self.stacked_sizes.get(key, elem).into_iter().flatten();
         sizes.into_iter().any(|sizes| {
             sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(s, d)| (s.min..=s.max).contains(d))
         })
@@ -453,12 +454,11 @@ impl Vocabulary {
     pub(crate) fn has_least_sizes(&self) -> bool {
         const SHAPED: [&str; 7] =
             ["parameter", "constant", "reshape", "bitcast-convert", "slice", "concatenate", "pad"];
-        let computing = self.sizes.iter().filter(|((key, _), _)| !SHAPED.contains(&key.as_str()));
-        computing.flat_map(|(_, all)| all.iter().flatten()).any(|s| s.min > 1)
+        self.sizes.of_others(&SHAPED).flat_map(|all| all.iter().flatten()).any(|s| s.min > 1)
     }
 
     pub(crate) fn has(&self, key: &str, elem: ElemType) -> bool {
-        self.ops.contains(&(key.to_owned(), elem))
+        self.ops.has(key, elem)
     }
 
     /// Whether no instruction sees a slot as another type than it is kept in. Where some do, every value has many
@@ -469,7 +469,7 @@ impl Vocabulary {
 
     /// Whether an instruction contains the operator for some type.
     pub(crate) fn names(&self, key: &str) -> bool {
-        self.ops.iter().any(|(k, _)| k == key)
+        self.ops.types(key).next().is_some()
     }
 }
 

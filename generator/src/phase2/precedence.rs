@@ -4,7 +4,7 @@
 //! the constraint problem.
 
 use super::csp::{AtLeast, Csp, Outcome, Term};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Solves `csp` within `budget` elementary steps (one bound raised, or one pair looked at).
 pub(super) fn solve(csp: &Csp, budget: u64) -> Outcome {
@@ -18,8 +18,10 @@ pub(super) fn solve(csp: &Csp, budget: u64) -> Outcome {
         terms.filter_map(|term| term.var).for_each(|var| touching[var].push(number));
     }
     let upper = csp.vars.iter().map(|v| v.max).collect();
-    let apart = Apart { touching, before: 0, suspects: BTreeSet::new() };
-    Search { csp, pairs, upper, steps: budget, apart }.run()
+    let suspects = Suspects { words: vec![0; pairs.len().div_ceil(64)], lowest: usize::MAX };
+    let apart = Apart { touching, before: 0, suspects };
+    let (sides, first_side) = sides(csp);
+    Search { csp, pairs, sides, first_side, upper, steps: budget, apart, raised: Vec::new() }.run()
 }
 
 /// A box moved above another in one dimension: `start(above) >= start(below) + len(below)`.
@@ -35,17 +37,39 @@ struct Frame {
     alternatives: Vec<Alternative>,
     next: usize,
     /// State to come back to.
-    lower: Vec<i64>,
+    raised: usize,
     decisions: usize,
     buffer: usize,
+}
+
+/// A box in one dimension. Looked at very often, so all of them lie behind one another.
+struct Side {
+    start: Term,
+    len: i64,
+}
+
+/// The sides of all boxes, and where those of a box begin.
+fn sides(csp: &Csp) -> (Vec<Side>, Vec<usize>) {
+    let mut sides = Vec::with_capacity(csp.boxes.len());
+    let mut first = Vec::with_capacity(csp.boxes.len());
+    for slot in &csp.boxes {
+        first.push(sides.len());
+        sides.extend(slot.start.iter().zip(&slot.len).map(|(&start, &len)| Side { start, len }));
+    }
+    first.push(sides.len());
+    (sides, first)
 }
 
 struct Search<'a> {
     csp: &'a Csp,
     pairs: Vec<(usize, usize)>,
+    sides: Vec<Side>,
+    first_side: Vec<usize>,
     upper: Vec<i64>,
     steps: u64,
     apart: Apart,
+    /// Variables that were raised, with the bounds they had before, in order.
+    raised: Vec<(usize, i64)>,
 }
 
 /// Which pairs are known to be apart: those before a number, but for some that a raised start may have brought together.
@@ -53,17 +77,53 @@ struct Apart {
     /// Pairs by the variables of their starts.
     touching: Vec<Vec<usize>>,
     before: usize,
-    suspects: BTreeSet<usize>,
+    suspects: Suspects,
 }
 
 impl Apart {
     fn raised(&mut self, var: usize) {
-        self.suspects.extend(self.touching[var].iter().filter(|&&pair| pair < self.before));
+        // In the order of their numbers.
+        for &pair in self.touching[var].iter().take_while(|&&pair| pair < self.before) {
+            self.suspects.insert(pair);
+        }
     }
 
     fn forget(&mut self) {
         self.before = 0;
         self.suspects.clear();
+    }
+}
+
+/// A set of pairs as bits.
+struct Suspects {
+    words: Vec<u64>,
+    /// No word before this one has a bit.
+    lowest: usize,
+}
+
+impl Suspects {
+    fn insert(&mut self, pair: usize) {
+        self.words[pair / 64] |= 1 << (pair % 64);
+        self.lowest = self.lowest.min(pair / 64);
+    }
+
+    fn remove(&mut self, pair: usize) {
+        self.words[pair / 64] &= !(1 << (pair % 64));
+    }
+
+    fn first(&mut self) -> Option<usize> {
+        while let Some(&word) = self.words.get(self.lowest) {
+            if word != 0 {
+                return Some(self.lowest * 64 + word.trailing_zeros() as usize);
+            }
+            self.lowest += 1;
+        }
+        None
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+        self.lowest = usize::MAX;
     }
 }
 
@@ -92,6 +152,7 @@ impl Search<'_> {
             }
         }
         let mut stack: Vec<Frame> = Vec::new();
+        self.raised.clear();
         let mut culprit = None;
         loop {
             let Some(violated) = self.first_overlap(&lower) else {
@@ -101,22 +162,29 @@ impl Search<'_> {
             stack.push(Frame {
                 alternatives: self.alternatives(violated),
                 next: 0,
-                lower: lower.clone(),
+                raised: self.raised.len(),
                 decisions: decisions.made.len(),
                 buffer,
             });
             // Take the next untried alternative, deepest first.
+            let mut deepest = true;
             loop {
                 // Conditions played no part so far, and they can only take answers away.
                 let Some(frame) = stack.last_mut() else { return Outcome::Unsat { buffer: culprit } };
                 if frame.next > 0 {
                     decisions.truncate(frame.decisions);
-                    lower.clone_from(&frame.lower);
-                    self.apart.forget();
+                    for (var, before) in self.raised.drain(frame.raised..).rev() {
+                        lower[var] = before;
+                    }
+                    // What was apart when the deepest frame was made is so again, but for what is suspected.
+                    if !deepest {
+                        self.apart.forget();
+                    }
                 }
                 let Some(&alternative) = frame.alternatives.get(frame.next) else {
                     culprit = culprit.or(Some(frame.buffer));
                     stack.pop();
+                    deepest = false;
                     continue;
                 };
                 frame.next += 1;
@@ -132,22 +200,28 @@ impl Search<'_> {
 
     fn first_overlap(&mut self, lower: &[i64]) -> Option<(usize, usize)> {
         let mut looked_at = 0;
+        let sides = |of: usize| &self.sides[self.first_side[of]..self.first_side[of + 1]];
         let mut overlap = |pair: usize| {
             let (a, b) = self.pairs[pair];
             looked_at += 1;
-            self.csp.overlap(a, b, lower)
+            sides(a).iter().zip(sides(b)).all(|(a, b)| {
+                let (x, y) = (a.start.value(lower), b.start.value(lower));
+                x < y.saturating_add(b.len) && y < x.saturating_add(a.len)
+            })
         };
         let Apart { before, suspects, .. } = &mut self.apart;
         let found = loop {
-            let pair = suspects.first().copied().unwrap_or(*before);
+            let suspect = suspects.first();
+            let pair = suspect.unwrap_or(*before);
             if pair == self.pairs.len() {
                 break None;
             }
             if overlap(pair) {
                 break Some(self.pairs[pair]);
             }
-            if !suspects.remove(&pair) {
-                *before += 1;
+            match suspect {
+                Some(pair) => suspects.remove(pair),
+                None => *before += 1,
             }
         };
         self.steps = self.steps.saturating_sub(looked_at / 16);
@@ -200,7 +274,7 @@ impl Search<'_> {
                 return Raise::OutOfBudget;
             }
             self.steps -= 1;
-            lower[var] = bound;
+            self.raised.push((var, std::mem::replace(&mut lower[var], bound)));
             self.apart.raised(var);
             open.extend(&decisions.above[var]);
         }
