@@ -1,6 +1,6 @@
 //! Value conversions: chains of converts, and operators moved between a narrow type and the wide type that computes them.
 
-use super::known::integer;
+use super::known::{integer, whole};
 use super::{Context, Rule, RuleClass, always};
 use crate::numerics::FloatPolicy;
 use crate::phase1::facts::{evaluate, real_value};
@@ -132,9 +132,26 @@ pub(crate) fn narrowed(cx: &Context<'_>, id: Id, elem: ElemType) -> Option<Term>
     converts(cx, id).find(|&x| cx.shape(x).elem == elem && preserves(elem, wide)).map(|x| cx.class(x))
 }
 
+/// Whole numbers below this one are told apart in f64.
+const WHOLE_IN_F64: f64 = (1u64 << 53) as f64;
+
 /// A scalar in another type, when it is the same number there and converting back gives the same bits. Wrapping integers
 /// come back from types that do not have them.
 pub(crate) fn exact_convert(scalar: &Literal, elem: ElemType) -> Option<Literal> {
+    // Whole numbers without evaluation: rules ask this for every constant again and again.
+    if scalar.elem().is_int() && (elem.is_int() || elem.is_float()) {
+        return whole(elem, integer(scalar)?);
+    }
+    if scalar.elem().is_float() && elem.is_int() {
+        let value = real_value(scalar).filter(|v| v.fract() == 0.0 && v.abs() < WHOLE_IN_F64)?;
+        let negative_zero = value == 0.0 && value.is_sign_negative();
+        return whole(elem, value as i128).filter(|_| !negative_zero);
+    }
+    converted_and_back(scalar, elem)
+}
+
+/// The same by the reference evaluator.
+fn converted_and_back(scalar: &Literal, elem: ElemType) -> Option<Literal> {
     let there = evaluate(&OpKind::Convert, std::slice::from_ref(scalar), &Shape::scalar(elem))?;
     let back = evaluate(&OpKind::Convert, std::slice::from_ref(&there), scalar.shape())?;
     let same = match (integer(scalar), integer(&there)) {
@@ -237,5 +254,31 @@ mod tests {
         assert_eq!(exact_convert(&of(ElemType::U8, 200), ElemType::S8), None);
         assert_eq!(exact_convert(&of(ElemType::S32, 127), ElemType::U8), Some(of(ElemType::U8, 127)));
         assert_eq!(exact_convert(&of(ElemType::S32, -3), ElemType::F32), Some(of(ElemType::F32, -3)));
+    }
+
+    #[test]
+    fn exact_conversions_are_those_of_the_evaluator() {
+        let reals = |e: &ElemType| e.is_int() || e.is_float();
+        let types: Vec<ElemType> = ElemType::ALL.into_iter().filter(reals).collect();
+        let wholes = [0, 1, -1, 7, 8, -8, 127, 128, -128, -129, 255, 256, 257, 65_504, 65_535, 65_536]
+            .into_iter()
+            .chain([24, 31, 32, 53, 62].into_iter().flat_map(|k| {
+                let power = 1i128 << k;
+                [power - 1, power, power + 1, -power - 1, -power]
+            }));
+        let scalars = wholes.flat_map(|v| types.iter().filter_map(move |&e| whole(e, v)));
+        let halves = [-0.0, 0.5, -1.5, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let halves = halves
+            .into_iter()
+            .flat_map(|v| types.iter().filter_map(move |&e| super::super::known::float(e, v)));
+        for scalar in scalars.chain(halves) {
+            for &elem in &types {
+                assert_eq!(
+                    exact_convert(&scalar, elem),
+                    converted_and_back(&scalar, elem),
+                    "{scalar:?} {elem:?}"
+                );
+            }
+        }
     }
 }

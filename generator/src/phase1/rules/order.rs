@@ -156,10 +156,10 @@ fn fold_constants(cx: &Context<'_>, _: Id, node: &TensorNode, out: &mut Vec<Term
 }
 
 /// One step of a chain: the operator with its constant operands as scalars, and where the value goes in.
-struct Step {
-    op: HeadOp,
+struct Step<'a> {
+    op: &'a HeadOp,
     elem: act_hlo::ElemType,
-    operands: Vec<Option<Literal>>,
+    operands: Vec<Option<&'a Literal>>,
 }
 
 /// Longest chain followed.
@@ -171,12 +171,22 @@ const LOOKS: usize = 64;
 
 /// The operand through which the node is a monotone non-decreasing function, and the step; NaN cannot arise from
 /// finite or infinite inputs.
-fn monotone_step(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Step)> {
+fn monotone_step<'a>(cx: &Context<'a>, node: &'a TensorNode) -> Option<(Id, Step<'a>)> {
+    let may_be = matches!(
+        node.op(),
+        OpKind::Convert
+            | OpKind::Binary(Binary::Multiply | Binary::Add | Binary::Maximum | Binary::Minimum)
+            | OpKind::Clamp
+            | OpKind::Unary(_)
+    );
+    if !may_be {
+        return None;
+    }
     let mut variable = None;
     let mut operands = Vec::with_capacity(node.operands.len());
     for &x in &node.operands {
         match cx.splat(x) {
-            Some(scalar) => operands.push(Some(scalar.clone())),
+            Some(scalar) => operands.push(Some(scalar)),
             None if variable.is_none() => {
                 variable = Some(x);
                 operands.push(None);
@@ -185,7 +195,7 @@ fn monotone_step(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Step)> {
         }
     }
     let x = variable?;
-    let constant = operands.iter().flatten().map(real_value).next().flatten();
+    let constant = operands.iter().flatten().next().and_then(|scalar| real_value(scalar));
     let increasing = match node.op() {
         // Every convert between reals is monotone; out-of-range values saturate or, between integers, wrap.
         OpKind::Convert => {
@@ -207,7 +217,7 @@ fn monotone_step(cx: &Context<'_>, node: &TensorNode) -> Option<(Id, Step)> {
         }
         _ => false,
     };
-    increasing.then(|| (x, Step { op: node.op().clone(), elem: node.shape().elem, operands }))
+    increasing.then(|| (x, Step { op: node.op(), elem: node.shape().elem, operands }))
 }
 
 fn monotone(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>) {
@@ -215,20 +225,22 @@ fn monotone(cx: &Context<'_>, class: Id, node: &TensorNode, out: &mut Vec<Term>)
         return;
     }
     let Some((x, step)) = monotone_step(cx, node) else { return };
-    let mut chain = Chain { path: vec![class], looks: 0 };
-    follow(cx, x, vec![step], &mut chain, node.shape(), out);
+    let mut chain = Chain { path: vec![class], steps: vec![step], looks: 0 };
+    follow(cx, x, &mut chain, node.shape(), out);
 }
 
 /// The way down a chain: a class that is spelled in many ways has more chains than anything gains from.
-struct Chain {
+struct Chain<'a> {
     /// Classes from the node's own to the present one.
     path: Vec<Id>,
+    /// From the present class to the node's own, outermost first.
+    steps: Vec<Step<'a>>,
     /// Classes looked at.
     looks: usize,
 }
 
-/// `steps` lead from `x` to the class, outermost first.
-fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, chain: &mut Chain, result: &Shape, out: &mut Vec<Term>) {
+/// The chain leads from `x` to the class.
+fn follow<'a>(cx: &Context<'a>, x: Id, chain: &mut Chain<'a>, result: &Shape, out: &mut Vec<Term>) {
     chain.looks += 1;
     if out.len() >= CHAINS || chain.looks > LOOKS || chain.path.iter().any(|&above| cx.same(above, x)) {
         return;
@@ -239,24 +251,21 @@ fn follow(cx: &Context<'_>, x: Id, steps: Vec<Step>, chain: &mut Chain, result: 
         {
             for (y, c) in both_orders(&inner.operands) {
                 if let Some(scalar) = cx.splat(c) {
-                    out.extend(exchanged(cx, *op, y, scalar, &steps, result));
+                    out.extend(exchanged(cx, *op, y, scalar, &chain.steps, result));
                 }
             }
         }
     }
-    if steps.len() >= CHAIN {
+    if chain.steps.len() >= CHAIN {
         return;
     }
     for inner in cx.nodes(x) {
         if let Some((y, step)) = monotone_step(cx, inner) {
-            let mut longer: Vec<Step> = steps
-                .iter()
-                .map(|s| Step { op: s.op.clone(), elem: s.elem, operands: s.operands.clone() })
-                .collect();
-            longer.push(step);
+            chain.steps.push(step);
             chain.path.push(x);
-            follow(cx, y, longer, chain, result, out);
+            follow(cx, y, chain, result, out);
             chain.path.pop();
+            chain.steps.pop();
         }
     }
 }
@@ -267,19 +276,19 @@ fn exchanged(
     op: Binary,
     y: Id,
     c: &Literal,
-    steps: &[Step],
+    steps: &[Step<'_>],
     result: &Shape,
 ) -> Option<Term> {
     let mut constant = c.clone();
     let mut value = cx.class(y);
     for step in steps.iter().rev() {
         let scalars: Vec<Literal> =
-            step.operands.iter().map(|o| o.clone().unwrap_or_else(|| constant.clone())).collect();
-        constant = evaluate(&cx.concrete(&step.op), &scalars, &Shape::scalar(step.elem))?;
+            step.operands.iter().map(|o| o.cloned().unwrap_or_else(|| constant.clone())).collect();
+        constant = evaluate(&cx.concrete(step.op), &scalars, &Shape::scalar(step.elem))?;
         let shape = Shape::new(step.elem, result.dims.clone());
         let operands = step.operands.iter().map(|o| match o {
-            Some(scalar) if step.op == OpKind::Clamp => Term::splat(scalar.clone(), &[]),
-            Some(scalar) => Term::splat(scalar.clone(), &result.dims),
+            Some(scalar) if *step.op == OpKind::Clamp => Term::splat((*scalar).clone(), &[]),
+            Some(scalar) => Term::splat((*scalar).clone(), &result.dims),
             None => value.clone(),
         });
         value = Term::node(step.op.clone(), shape, operands.collect());
