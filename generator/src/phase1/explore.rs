@@ -251,7 +251,7 @@ impl<'a> Saturation<'a> {
             if self.explored.egraph.total_size() >= pause {
                 break None;
             }
-            if let Some(stop) = self.iterate() {
+            if let Some(stop) = self.iterate(pause) {
                 break Some(stop);
             }
         };
@@ -284,7 +284,8 @@ impl<'a> Saturation<'a> {
         classes.iter_mut().for_each(|id| *id = egraph.find(*id));
     }
 
-    fn iterate(&mut self) -> Option<StopReason> {
+    /// One round of the rules. What they propose when there are `pause` e-nodes waits for the next one.
+    fn iterate(&mut self, pause: usize) -> Option<StopReason> {
         let budget = BUDGET + self.explored.classes.len();
         let Explored { egraph, report, .. } = &mut self.explored;
         let due = self.agenda.due(egraph);
@@ -318,7 +319,7 @@ impl<'a> Saturation<'a> {
             paces.values_mut().for_each(|pace| pace.resumes = 0);
         }
         paces.values_mut().for_each(|pace| pace.spent = 0);
-        let mut full = false;
+        let (mut full, most) = (false, self.nodes.min(pause));
         for proposal in std::mem::take(&mut self.waiting) {
             let pace = paces.entry(proposal.rule).or_default();
             if full || pace.resumes > done {
@@ -338,10 +339,11 @@ impl<'a> Saturation<'a> {
             if egraph.union(class, right) || egraph.total_size() != before {
                 *report.fired.entry(rule).or_insert(0) += 1;
             }
-            full = egraph.total_size() >= self.nodes || egraph.analysis.clash().is_some();
+            full = egraph.total_size() >= most || egraph.analysis.clash().is_some();
         }
         egraph.rebuild();
-        (full || egraph.total_size() >= self.nodes).then_some(StopReason::Nodes)
+        let ended = egraph.analysis.clash().is_some() || egraph.total_size() >= self.nodes;
+        ended.then_some(StopReason::Nodes)
     }
 }
 

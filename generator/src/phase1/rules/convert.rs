@@ -262,7 +262,7 @@ mod tests {
         let types: Vec<ElemType> = ElemType::ALL.into_iter().filter(reals).collect();
         let wholes = [0, 1, -1, 7, 8, -8, 127, 128, -128, -129, 255, 256, 257, 65_504, 65_535, 65_536]
             .into_iter()
-            .chain([24, 31, 32, 53, 62].into_iter().flat_map(|k| {
+            .chain([24, 31, 32, 52].into_iter().flat_map(|k| {
                 let power = 1i128 << k;
                 [power - 1, power, power + 1, -power - 1, -power]
             }));
@@ -280,5 +280,9 @@ mod tests {
                 );
             }
         }
+        // Beyond what the evaluator's comparison can tell apart.
+        let large = |v| whole(ElemType::S64, v).unwrap();
+        assert_eq!(exact_convert(&large(1 << 53), ElemType::BF16), whole(ElemType::BF16, 1 << 53));
+        assert_eq!(exact_convert(&large((1 << 53) + 1), ElemType::F64), None);
     }
 }
