@@ -320,7 +320,7 @@ impl<'a> Saturation<'a> {
         }
         paces.values_mut().for_each(|pace| pace.spent = 0);
         let (mut full, most) = (false, self.nodes.min(pause));
-        for proposal in std::mem::take(&mut self.waiting) {
+        for proposal in in_turns(std::mem::take(&mut self.waiting)) {
             let pace = paces.entry(proposal.rule).or_default();
             if full || pace.resumes > done {
                 self.waiting.push_back(proposal);
@@ -345,6 +345,20 @@ impl<'a> Saturation<'a> {
         let ended = egraph.analysis.clash().is_some() || egraph.total_size() >= self.nodes;
         ended.then_some(StopReason::Nodes)
     }
+}
+
+/// Proposals in such an order that the rules take turns: those of which there are few are not left waiting behind those of
+/// which there are many when a round ends early.
+fn in_turns(proposals: VecDeque<Proposal>) -> Vec<Proposal> {
+    let mut of_rule: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut turns: Vec<(usize, Proposal)> = Vec::with_capacity(proposals.len());
+    for proposal in proposals {
+        let turn = of_rule.entry(proposal.rule).or_insert(0);
+        turns.push((*turn, proposal));
+        *turn += 1;
+    }
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, proposal)| proposal).collect()
 }
 
 impl Proposal {
