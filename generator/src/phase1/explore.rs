@@ -167,6 +167,10 @@ struct Pace {
 /// Proposals that may wait, for every e-node that there may be.
 const WAITING: usize = 4;
 
+/// A round that adds less than this part of the e-nodes is one of the last: what is nearly done is done before anybody
+/// looks at it.
+const TAPERING: usize = 16;
+
 /// Binary logarithm of the longest pause, in iterations.
 const PAUSES: u32 = 8;
 
@@ -188,6 +192,8 @@ pub(crate) struct Saturation<'a> {
     /// Whether proposals were left out since too many were waiting.
     dropped: bool,
     ended: bool,
+    /// e-nodes that the last round added.
+    grown: usize,
     /// How often the limit of iterations was doubled.
     prolonged: u32,
 }
@@ -222,6 +228,7 @@ impl<'a> Saturation<'a> {
             paces: BTreeMap::new(),
             dropped: false,
             ended: false,
+            grown: usize::MAX,
             prolonged: 0,
         }
     }
@@ -248,7 +255,8 @@ impl<'a> Saturation<'a> {
             if self.ended {
                 return;
             }
-            if self.explored.egraph.total_size() >= pause {
+            let size = self.explored.egraph.total_size();
+            if size >= pause && self.grown > size / TAPERING {
                 break None;
             }
             if let Some(stop) = self.iterate(pause) {
@@ -319,7 +327,9 @@ impl<'a> Saturation<'a> {
             paces.values_mut().for_each(|pace| pace.resumes = 0);
         }
         paces.values_mut().for_each(|pace| pace.spent = 0);
-        let (mut full, most) = (false, self.nodes.min(pause));
+        let size = egraph.total_size();
+        let most = if self.waiting.len() > size / TAPERING { self.nodes.min(pause) } else { self.nodes };
+        let mut full = false;
         for proposal in in_turns(std::mem::take(&mut self.waiting)) {
             let pace = paces.entry(proposal.rule).or_default();
             if full || pace.resumes > done {
@@ -342,6 +352,8 @@ impl<'a> Saturation<'a> {
             full = egraph.total_size() >= most || egraph.analysis.clash().is_some();
         }
         egraph.rebuild();
+        // What a round would have added that was cut short is not known.
+        self.grown = if full { usize::MAX } else { egraph.total_size().saturating_sub(size) };
         let ended = egraph.analysis.clash().is_some() || egraph.total_size() >= self.nodes;
         ended.then_some(StopReason::Nodes)
     }

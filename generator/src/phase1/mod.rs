@@ -60,13 +60,13 @@ pub struct Limits {
     /// Decisions looked at while enumerating; more where the graph is large.
     pub expansions: usize,
     /// Exploration ends when graphs are there and half as many e-nodes again as at the last improvement led to no cheaper
-    /// one; not before there are so many e-nodes, and some for every node of the kernel.
+    /// one; not before there are so many e-nodes.
     pub settled: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { iterations: 48, nodes: 20_000, expansions: 8_000, settled: 1_000 }
+        Limits { iterations: 48, nodes: 20_000, expansions: 8_000, settled: 1_500 }
     }
 }
 
@@ -159,8 +159,6 @@ pub enum Aversion {
 const WORTH: u64 = 64;
 /// What is averted costs so many parts of the cheapest graph more.
 const AVERSION: u64 = 16;
-/// e-nodes for every node of the kernel that are explored in any case.
-const PER_NODE: usize = 2;
 /// Nodes of a graph of the first stage, beside those for every node of the kernel.
 const LEAST_GRAPH: usize = 256;
 
@@ -279,9 +277,8 @@ impl Selector {
         let policy = numerics.float;
         let start = explore::initial(kernel, policy);
         let mut saturation = Saturation::new(start, rules, &self.vocabulary, policy, iterations, nodes);
-        let first = settled.saturating_add(kernel.graph.nodes().len().saturating_mul(PER_NODE));
         let gamma = gamma(0, kernel.graph.nodes().len());
-        let (enumeration, roots) = self.settle(kernel, &mut saturation, first, expansions, gamma)?;
+        let (enumeration, roots) = self.settle(kernel, &mut saturation, settled, expansions, gamma)?;
         Ok(Selection {
             selector: self,
             kernel,
