@@ -100,3 +100,19 @@ def test_another_word_is_refused(tmp_path: Path) -> None:
     done = python(script, platforms="act", ACT_OFFLOAD="some")
     assert done.returncode != 0
     assert 'option offload (ACT_OFFLOAD): "some" is not one of auto, products, all' in done.stderr
+
+
+def test_products_of_a_type_that_no_instruction_sums_are_not_searched_for(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import json, jax, jax.numpy as jnp, act_pjrt\n"
+        "x = jnp.ones((24, 40), jnp.float32)\n"
+        "jax.jit(lambda x: jnp.tanh(x @ x.T) @ x)(x).block_until_ready()\n"
+        "print(json.dumps([[r[k] for k in ('where', 'op', 'attempts', 'refusal')] for r in act_pjrt.regions()]))\n"
+    )
+    done = python(script, target="gemmini")
+    assert done.returncode == 0, done.stderr
+    refused = json.loads(done.stdout)
+    assert [found[:3] for found in refused] == [["host", "dot", []]] * 2
+    reason = "the target rules it out: no instruction of gemmini computes dot (f32[24,{}])"
+    assert [found[3] for found in refused] == [reason.format(24), reason.format(40)]

@@ -59,6 +59,11 @@ impl Backend {
         self.selector.isa()
     }
 
+    /// As [`Selector::may_contract`].
+    pub fn may_contract(&self, elem: act_hlo::ElemType) -> bool {
+        self.selector.may_contract(elem)
+    }
+
     /// Compiles one kernel to the cheapest code that was found. Deterministic: the same kernel, description, options
     /// and cost model give the same code.
     ///

@@ -39,7 +39,7 @@ pub use rules::{CatalogueEntry, Proof, Rule, RuleClass, catalogue};
 
 use crate::numerics::Numerics;
 use crate::pii::PiiGraph;
-use act_hlo::Shape;
+use act_hlo::{ElemType, Shape};
 use act_isa::{BufferId, InstrId, Isa, Place, Selectable, TiledKernel};
 use demand::{Choice, Demand, DemandGraph, Expander};
 use egg::Id;
@@ -222,6 +222,12 @@ impl Selector {
     /// more, as dots.
     pub fn isa(&self) -> &Isa {
         &self.isa
+    }
+
+    /// Whether instructions may compute contractions whose result is of this type, whatever stands around them; a cheap
+    /// answer to a question that exploration takes long for.
+    pub fn may_contract(&self, elem: ElemType) -> bool {
+        self.vocabulary.may_contract(elem)
     }
 
     /// Instructions for which no rule could be derived, and why.

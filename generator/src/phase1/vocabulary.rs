@@ -461,6 +461,20 @@ impl Vocabulary {
         self.ops.has(key, elem)
     }
 
+    /// Whether contractions whose result is of this type may be computed at all: by a product of an instruction, or by
+    /// multiplying and adding. Rewrites convert between floats and between integers, and from integers to floats, but make
+    /// no integers of floats.
+    pub(crate) fn may_contract(&self, elem: ElemType) -> bool {
+        let related = |other: ElemType| {
+            other == elem || other.is_float() && !elem.is_complex() || other.is_int() && elem.is_int()
+        };
+        let adds = |other| self.has("add", other) || self.has("reduce add", other);
+        self.dots.iter().any(|dot| related(dot.out))
+            || ElemType::ALL
+                .into_iter()
+                .any(|other| related(other) && self.has("multiply", other) && adds(other))
+    }
+
     /// Whether no instruction sees a slot as another type than it is kept in. Where some do, every value has many
     /// spellings through slots already; rules that only add more of them are left out.
     pub(crate) fn slots_keep_their_type(&self) -> bool {

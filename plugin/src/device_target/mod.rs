@@ -13,7 +13,7 @@ use crate::options::{self, Options as UserOptions, Verify};
 use crate::target::{Offload, OffloadReport, Target};
 use act_generator::{AllocatorChoice, FloatPolicy, Numerics, Options};
 use act_hlo::proto::HloModule;
-use act_hlo::{Graph, OpKind};
+use act_hlo::{Graph, Op, OpKind, Shape};
 use act_isa::{Isa, View};
 use kernel::DeviceKernel;
 use std::collections::BTreeMap;
@@ -198,5 +198,11 @@ impl RegionCompiler for Regions<'_> {
         let (operands, results) = (operands.to_vec(), results.to_vec());
         compiled.insert(key.clone(), Answer { region, graph: graph.clone(), operands, results });
         Ok(offload::CompiledRegion { key, summary })
+    }
+
+    fn rules_out(&self, op: &Op, _: &[&Shape], result: &Shape) -> Option<String> {
+        let isa = &self.compiler.isa().name;
+        let never = matches!(op, Op::Dot(_)) && !self.compiler.backend().may_contract(result.elem);
+        never.then(|| format!("no instruction of {isa} computes dot ({result})"))
     }
 }

@@ -39,3 +39,17 @@ fn selected_kernels_run_on_the_oracle() {
         assert_eq!(got, expected.iter().map(Literal::bytes).collect::<Vec<_>>());
     }
 }
+
+/// What the target computes it is not said never to compute, and floats are no sums of an integer accelerator.
+#[test]
+fn contractions_are_ruled_out_by_type_only_where_no_instruction_gives_it() {
+    use act_hlo::ElemType::{BF16, F32, S8, S32};
+    let may = |target: &str, elem| selector(target).1.may_contract(elem);
+    for target in ["gemmini", "gemmini_plus", "tpu_v1", "feather"] {
+        assert!(may(target, S32) && may(target, S8), "{target}");
+        assert!(!may(target, F32) && !may(target, BF16), "{target}");
+    }
+    for target in ["trainium", "x86", "amx", "h_qkv"] {
+        assert!(may(target, F32) && may(target, BF16), "{target}");
+    }
+}
