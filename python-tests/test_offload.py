@@ -108,7 +108,8 @@ def test_products_of_a_type_that_no_instruction_sums_are_not_searched_for(tmp_pa
         "import json, jax, jax.numpy as jnp, act_pjrt\n"
         "x = jnp.ones((24, 40), jnp.float32)\n"
         "jax.jit(lambda x: jnp.tanh(x @ x.T) @ x)(x).block_until_ready()\n"
-        "print(json.dumps([[r[k] for k in ('where', 'op', 'attempts', 'refusal')] for r in act_pjrt.regions()]))\n"
+        "keys = 'where', 'op', 'attempts', 'refusal'\n"
+        "print(json.dumps([[r[k] for k in keys] for r in act_pjrt.regions()]))\n"
     )
     done = python(script, target="gemmini")
     assert done.returncode == 0, done.stderr
