@@ -111,7 +111,7 @@ def test_products_of_a_type_that_no_instruction_sums_are_not_searched_for(tmp_pa
         "keys = 'where', 'op', 'attempts', 'refusal'\n"
         "print(json.dumps([[r[k] for k in keys] for r in act_pjrt.regions()]))\n"
     )
-    done = python(script, target="gemmini")
+    done = python(script, platforms="act", target="gemmini")
     assert done.returncode == 0, done.stderr
     refused = json.loads(done.stdout)
     assert [found[:3] for found in refused] == [["host", "dot", []]] * 2
