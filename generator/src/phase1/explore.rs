@@ -58,7 +58,8 @@ pub(crate) struct Explored {
 
 /// A term that a rule proposes for a class.
 struct Proposal {
-    rule: &'static str,
+    /// The rule's number.
+    rule: usize,
     class: Id,
     term: Term,
 }
@@ -162,6 +163,8 @@ struct Pace {
     strikes: u32,
     /// First iteration in which it goes on.
     resumes: usize,
+    /// How often it joined two classes or added a node.
+    fired: usize,
 }
 
 /// Proposals that may wait, for every e-node that there may be.
@@ -188,7 +191,8 @@ pub(crate) struct Saturation<'a> {
     agenda: Agenda,
     waiting: VecDeque<Proposal>,
     seen: HashSet<(Id, u64)>,
-    paces: BTreeMap<&'static str, Pace>,
+    /// By the rule's number.
+    paces: Vec<Pace>,
     /// Whether proposals were left out since too many were waiting.
     dropped: bool,
     ended: bool,
@@ -225,7 +229,7 @@ impl<'a> Saturation<'a> {
             agenda: Agenda::default(),
             waiting: VecDeque::new(),
             seen: HashSet::new(),
-            paces: BTreeMap::new(),
+            paces: rules.iter().map(|_| Pace::default()).collect(),
             dropped: false,
             ended: false,
             grown: usize::MAX,
@@ -269,6 +273,8 @@ impl<'a> Saturation<'a> {
         report.nodes = egraph.total_size();
         report.classes = egraph.number_of_classes();
         report.stop = stop.unwrap_or(StopReason::Settled);
+        let fired = self.rules.iter().zip(&self.paces).filter(|(_, pace)| pace.fired > 0);
+        report.fired = fired.map(|(rule, pace)| (rule.name, pace.fired)).collect();
     }
 
     pub(crate) fn policy(&self) -> FloatPolicy {
@@ -323,15 +329,15 @@ impl<'a> Saturation<'a> {
         }
         let paces = &mut self.paces;
         // When all that is left waits, nothing is gained by waiting.
-        if self.waiting.iter().all(|p| paces.get(p.rule).is_some_and(|pace| pace.resumes > done)) {
-            paces.values_mut().for_each(|pace| pace.resumes = 0);
+        if self.waiting.iter().all(|p| paces[p.rule].resumes > done) {
+            paces.iter_mut().for_each(|pace| pace.resumes = 0);
         }
-        paces.values_mut().for_each(|pace| pace.spent = 0);
+        paces.iter_mut().for_each(|pace| pace.spent = 0);
         let size = egraph.total_size();
         let most = if self.waiting.len() > size / TAPERING { self.nodes.min(pause) } else { self.nodes };
         let mut full = false;
-        for proposal in in_turns(std::mem::take(&mut self.waiting)) {
-            let pace = paces.entry(proposal.rule).or_default();
+        for proposal in in_turns(std::mem::take(&mut self.waiting), self.rules.len()) {
+            let pace = &mut paces[proposal.rule];
             if full || pace.resumes > done {
                 self.waiting.push_back(proposal);
                 continue;
@@ -343,11 +349,11 @@ impl<'a> Saturation<'a> {
                 continue;
             }
             pace.spent += 1;
-            let Proposal { rule, class, term } = proposal;
+            let Proposal { class, term, .. } = proposal;
             let before = egraph.total_size();
             let right = term.add_to(egraph);
             if egraph.union(class, right) || egraph.total_size() != before {
-                *report.fired.entry(rule).or_insert(0) += 1;
+                pace.fired += 1;
             }
             full = egraph.total_size() >= most || egraph.analysis.clash().is_some();
         }
@@ -361,11 +367,11 @@ impl<'a> Saturation<'a> {
 
 /// Proposals in such an order that the rules take turns: those of which there are few are not left waiting behind those of
 /// which there are many when a round ends early.
-fn in_turns(proposals: VecDeque<Proposal>) -> Vec<Proposal> {
-    let mut of_rule: BTreeMap<&'static str, usize> = BTreeMap::new();
+fn in_turns(proposals: VecDeque<Proposal>, rules: usize) -> Vec<Proposal> {
+    let mut of_rule: Vec<usize> = vec![0; rules];
     let mut turns: Vec<(usize, Proposal)> = Vec::with_capacity(proposals.len());
     for proposal in proposals {
-        let turn = of_rule.entry(proposal.rule).or_insert(0);
+        let turn = &mut of_rule[proposal.rule];
         turns.push((*turn, proposal));
         *turn += 1;
     }
@@ -389,9 +395,9 @@ fn propose(cx: &Context<'_>, class: Id, rules: &[&'static Rule], mut out: impl F
         if matches!(node.op(), OpKind::Parameter(_) | OpKind::Constant(_)) {
             continue;
         }
-        for rule in rules {
+        for (number, rule) in rules.iter().enumerate() {
             (rule.rewrite)(cx, class, node, &mut terms);
-            terms.drain(..).for_each(|term| out(Proposal { rule: rule.name, class, term }));
+            terms.drain(..).for_each(|term| out(Proposal { rule: number, class, term }));
         }
     }
 }
@@ -411,5 +417,5 @@ pub(crate) fn proposals(
     for id in ids {
         propose(&cx, id, rules, |proposal| all.push(proposal));
     }
-    all.into_iter().map(|p| (p.rule, p.class, p.term)).collect()
+    all.into_iter().map(|p| (rules[p.rule].name, p.class, p.term)).collect()
 }
