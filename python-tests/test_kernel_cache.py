@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import python
 
-# One product that gemmini takes and one whose type it does not have.
+# One product that gemmini takes and one of integers that it does not multiply.
 PRODUCTS = """
 import json
 import act_pjrt, jax, jax.numpy as jnp, numpy as np
@@ -21,7 +21,7 @@ a = np.arange(-32, 32, dtype=np.int8).reshape(4, 16)
 b = np.arange(-128, 128, dtype=np.int8).reshape(16, 16)
 product = jax.jit(lambda a, b: jax.lax.dot(a, b, preferred_element_type=jnp.int32))
 right = bool((np.asarray(product(a, b)) == a.astype(np.int32) @ b.astype(np.int32)).all())
-wide = jax.jit(lambda a: a @ a.T)(np.ones((8, 8), np.float32))
+wide = jax.jit(lambda a: jax.lax.dot(a, a, preferred_element_type=jnp.int32))(np.ones((8, 8), np.int16))
 regions = [region.get("refusal") or region["summary"] for region in act_pjrt.regions()]
 print(json.dumps([right, regions, act_pjrt.kernel_cache()]))
 """
