@@ -94,13 +94,30 @@ pub enum SelectError {
     LimitReached { isa: String, stop: StopReason },
     /// A parameter or result is to lie in a buffer whose slots have other shapes, so that no instruction can put it
     /// there.
-    #[error("no slot of {buffer} in {isa} has the shape {shape}")]
-    NoSlot { isa: String, buffer: String, shape: Shape },
+    #[error("{}", no_slot(isa, buffer, shape, largest))]
+    NoSlot {
+        isa: String,
+        buffer: String,
+        shape: Shape,
+        /// The whole buffer as one slot.
+        largest: Shape,
+    },
     #[error("the kernel is malformed: {0}")]
     Malformed(&'static str),
     /// The rewrites contradicted one another; nothing of this e-graph is used.
     #[error("rewriting ran into a contradiction: {0}")]
     Contradiction(String),
+}
+
+fn no_slot(isa: &str, buffer: &str, shape: &Shape, largest: &Shape) -> String {
+    let too_large = shape.rank() == largest.rank()
+        && shape.elem.bits() == largest.elem.bits()
+        && shape.dims.iter().zip(&largest.dims).any(|(len, most)| len > most);
+    if too_large {
+        format!("no slot of {buffer} in {isa} is as large as {shape}: all of it is {largest}")
+    } else {
+        format!("no slot of {buffer} in {isa} has the shape {shape}")
+    }
 }
 
 /// The rule that was derived for an instruction, for people to read.
@@ -427,8 +444,10 @@ impl Selector {
                         return Err(SelectError::Malformed("a place names a buffer that does not exist"));
                     };
                     if !matching::has_slot(buffer, shape) {
+                        let dims = [buffer.access.as_slice(), &buffer.unit].concat();
+                        let largest = Shape::new(buffer.elem, dims);
                         let (isa, buffer) = (self.isa.name.clone(), buffer.name.clone());
-                        return Err(SelectError::NoSlot { isa, buffer, shape: shape.clone() });
+                        return Err(SelectError::NoSlot { isa, buffer, shape: shape.clone(), largest });
                     }
                 }
                 _ => {}

@@ -5,7 +5,7 @@ use super::{kernel, names, select, selector};
 use crate::numerics::FloatPolicy;
 use crate::phase1::SelectError;
 use crate::pii::PiiOp;
-use act_isa::{Affine, AttrVal, Phase, Place, Space, View};
+use act_isa::{Affine, AttrVal, BufferId, Phase, Place, Space, View};
 
 pub(super) fn product(m: u64, k: u64, n: u64) -> String {
     format!(
@@ -192,4 +192,24 @@ fn an_operator_that_gemmini_lacks_is_named() {
     );
     let error = select(&selector, &kernel, FloatPolicy::Xla, 1).expect_err("no exponential");
     assert_eq!(error.to_string(), "no instruction of gemmini computes exponential (f32[16,16])");
+}
+
+/// Whether a slot is of another form or only too small is told apart.
+#[test]
+fn a_value_that_is_larger_than_a_buffer_is_refused_as_that() {
+    let (isa, selector) = selector("gemmini");
+    let acc = isa.buffers.iter().position(|b| b.name == "acc").unwrap();
+    let refusal = |dims: &str| {
+        let mut kernel = kernel(&format!(
+            "HloModule m\nENTRY main {{\n a = s32[{dims}] parameter(0)\n ROOT b = s32[{dims}] add(a, a)\n}}"
+        ));
+        kernel.outs[0] = Place::OnChip { buf: BufferId(acc as u16), slot: None, carried: None };
+        select(&selector, &kernel, FloatPolicy::Exact, 1).expect_err("no slot").to_string()
+    };
+    for dims in ["16,1000", "1025,16"] {
+        let large =
+            format!("no slot of acc in gemmini is as large as s32[{dims}]: all of it is s32[1024,16]");
+        assert_eq!(refusal(dims), large);
+    }
+    assert_eq!(refusal("16"), "no slot of acc in gemmini has the shape s32[16]");
 }
