@@ -10,7 +10,10 @@ use crate::compile::{
 use crate::cost::{CostModel, QueueModel, SumOfCosts};
 use crate::phase2::AllocLimits;
 use crate::pii::PiiGraph;
-use act_isa::{Isa, Program};
+use crate::{Backend, CompileError};
+use act_hlo::{ElemType, Shape};
+use act_isa::{Isa, Phase, Place, Program, Space, TiledKernel, View};
+use std::sync::Arc;
 
 /// Attention whose result goes to d0 and back `detours` times.
 fn with_detours(isa: &Isa, detours: u64) -> PiiGraph {
@@ -251,4 +254,91 @@ fn an_order_without_room_is_no_candidate() {
     let graph = b.root(&[sum]);
     let best = compile_best(&isa, &kernel, std::iter::once(graph), &Options::default(), &QueueModel).unwrap();
     assert_eq!(best.report.candidates.len(), 1, "{:?}", best.report.candidates);
+}
+
+/// Instructions of a machine with register files of rows of eight floats.
+fn load(name: &str, cost: u64, file: &str) -> String {
+    format!(
+        "instr {name} beta(a, b) {{ in d0[a :+ 32] out {file}[b :+ 1] cost {cost} computation {{ \
+         x = u8[32] parameter(0) y = u8[8, 4] reshape(x) z = f32[8] bitcast-convert(y) \
+         ROOT w = f32[1, 8] reshape(z) }} }}\n"
+    )
+}
+
+fn store(name: &str, cost: u64, file: &str) -> String {
+    format!(
+        "instr {name} beta(a, b) {{ in {file}[a :+ 1] out d0[b :+ 32] cost {cost} computation {{ \
+         x = f32[1, 8] parameter(0) y = f32[8] reshape(x) z = u8[8, 4] bitcast-convert(y) \
+         ROOT w = u8[32] reshape(z) }} }}\n"
+    )
+}
+
+fn add(name: &str, cost: u64, file: &str) -> String {
+    format!(
+        "instr {name} beta(a, b, c) {{ in {file}[a :+ 1] in {file}[b :+ 1] out {file}[c :+ 1] cost {cost} \
+         computation {{ x = f32[1, 8] parameter(0) y = f32[1, 8] parameter(1) \
+         ROOT z = f32[1, 8] add(x, y) }} }}\n"
+    )
+}
+
+fn machine(files: &[(&str, u64)], instrs: &[String]) -> Isa {
+    let buffers = files.iter().map(|(name, rows)| format!("buffer {name}: f32[{rows} | 8]\n"));
+    let text = format!("isa t\nhbm d0: 64 KiB\n{}{}", buffers.collect::<String>(), instrs.concat());
+    Isa::parse(&text, "t.taidl").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// A sum of two rows, compiled for the machine; names of the instructions.
+fn sum(isa: &Isa) -> Result<Vec<String>, CompileError> {
+    let text =
+        "ENTRY kernel { x = f32[1,8] parameter(0) y = f32[1,8] parameter(1) ROOT z = f32[1,8] add(x, y) }";
+    let place = |space| Place::Hbm(View::row_major(space, &Shape::new(ElemType::F32, vec![1, 8])));
+    let kernel = TiledKernel {
+        graph: act_hlo::parse_graph(text).unwrap(),
+        ins: (0..2).map(|k| place(Space::Operand(k))).collect(),
+        outs: vec![place(Space::Result(0))],
+        accumulators: vec![None],
+        phase: Phase::Whole,
+    };
+    let backend = Backend::generate(Arc::new(isa.clone())).unwrap_or_else(|e| panic!("{e}"));
+    let code = backend.compile(&kernel, &Options::default(), &SumOfCosts)?;
+    Ok(code.assembly.instrs.iter().map(|i| isa.instr(i.op).name.clone()).collect())
+}
+
+/// All that is cheap needs two values in a file of one register, in more ways than may fail: after some of them, what does
+/// without the file comes first.
+#[test]
+fn what_failed_in_allocation_is_avoided() {
+    let cheap =
+        (0..3).flat_map(|k| [load(&format!("load_{k}"), 16, "fast"), add(&format!("add_{k}"), 16, "fast")]);
+    let mut instrs: Vec<String> = cheap.chain([store("store_fast", 16, "fast")]).collect();
+    instrs.extend([load("load", 17, "slow"), add("add", 17, "slow"), store("store", 17, "slow")]);
+    let isa = machine(&[("fast", 1), ("slow", 8)], &instrs);
+    let names = sum(&isa).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(names, ["load", "load", "add", "store"]);
+}
+
+/// Graphs of the first stage have at most so many nodes that none of them goes the long way through the files; the short
+/// way leads through a file of one register.
+#[test]
+fn where_allocation_fails_larger_graphs_have_their_turn() {
+    const FILES: usize = 150;
+    let names: Vec<String> = (0..FILES).map(|k| format!("f{k}")).collect();
+    let moved = |pair: &[String]| {
+        let (from, to) = (&pair[0], &pair[1]);
+        format!(
+            "instr to_{to} beta(a, b) {{ in {from}[a :+ 1] out {to}[b :+ 1] cost 1 computation {{ \
+             x = f32[1, 8] parameter(0) ROOT y = f32[1, 8] copy(x) }} }}\n"
+        )
+    };
+    let last = &names[FILES - 1];
+    let mut instrs = vec![load("load_short", 1, "short"), add("add_short", 1, "short")];
+    instrs.extend([store("store_short", 1, "short"), load("load", 1, &names[0])]);
+    instrs.extend(names.windows(2).map(moved));
+    instrs.extend([add("add", 1, last), store("store", 1, last)]);
+    for (short, fits) in [(1, false), (2, true)] {
+        let mut files: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 2)).collect();
+        files.push(("short", short));
+        let code = sum(&machine(&files, &instrs)).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(code.len(), if fits { 4 } else { 2 * FILES + 2 });
+    }
 }

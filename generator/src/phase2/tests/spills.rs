@@ -1,8 +1,11 @@
 //! Spills: instructions found by their semantics, loads made again, and refusals where nothing restores a value.
 
-use super::super::{AllocError, AllocLimits, AllocOptions, Allocation, allocate, allocations};
+use super::super::csp::Outcome;
+use super::super::order::sethi_ullman;
+use super::super::skeleton::Skeleton;
+use super::super::{AllocError, AllocLimits, AllocOptions, Allocation, allocate, allocations, cpsat};
 use super::attention::{TILE, product_of_products};
-use super::description::{Builder, beta, buffer, in_hbm, instr, int, isa, slice, window};
+use super::description::{Builder, beta, buffer, in_hbm, instr, int, isa, slice, times, window};
 use super::replay::replay;
 use crate::{PiiGraph, PiiId, PiiNode, PiiOp};
 use act_hlo::ElemType;
@@ -254,4 +257,87 @@ fn nothing_is_spilled_out_of_a_buffer_without_a_spill_path() {
             Err(error) => assert!(!fits && error.to_string().contains("`v` [2] has no room"), "{error}"),
         }
     }
+}
+
+/// Nodes of the graph that was given whose values are stored to scratch memory.
+fn spilled(allocation: &Allocation) -> Vec<PiiId> {
+    let stored = allocation.graph.nodes.iter().filter_map(|node| match &node.op {
+        PiiOp::Instr { store: Some(view), .. } if view.space == Space::Scratch => Some(node.operands[0]),
+        _ => None,
+    });
+    stored.collect()
+}
+
+/// Section 6.4: what is used furthest in the future is moved out of the way first, and nothing more where one is enough.
+#[test]
+fn the_value_used_furthest_ahead_is_spilled_first() {
+    // One order only. Four values wait behind the last exponential, two of them for the product that is next.
+    let isa = few_registers(3);
+    let mut b = Builder::new(&isa);
+    let bytes = b.bytes(0, 0, 32);
+    let loaded = b.run("load", &[], &[bytes]);
+    let near = b.run("exp", &[], &[loaded]);
+    let far = b.run("exp", &[], &[near]);
+    let x = b.run("exp", &[], &[far]);
+    let y = b.run("exp", &[], &[x]);
+    let xy = b.run("mul", &[], &[x, y]);
+    let product = b.run("mul", &[], &[xy, near]);
+    let product = b.run("mul", &[], &[product, far]);
+    let stored = b.store("store", &[], product, 0, 32);
+    let graph = b.root(&[stored]);
+    let all = allocations(&isa, &in_hbm(1), &graph, &AllocOptions::default(), &mut 0).unwrap();
+    all.iter().for_each(|allocation| replay(&isa, &in_hbm(1), &allocation.graph, allocation));
+    assert_eq!(all.iter().map(spilled).collect::<Vec<_>>(), [vec![far], vec![near]]);
+}
+
+/// CP-SAT proves that the first order fails and does not say where; a later one fails in the buffer that can be relieved.
+#[test]
+fn the_buffer_that_a_later_order_fails_in_is_relieved() {
+    // `marks` has two places, at 0 and 4; of the tiles, one of 3 × 3 and one of 2 × 2 do not fit beside each other.
+    let place = |k: u16| slice(0, &[times(beta(k), 4)], &[int(1)]);
+    let tile =
+        |k: u16, rows: i64, columns: i64| slice(1, &[beta(k), beta(k + 1)], &[int(rows), int(columns)]);
+    let value = |k: u16| slice(2, &[beta(k)], &[int(1)]);
+    let load = |name: &str, rows, columns| {
+        instr(name, 0, 3, vec![window(beta(2), int(128))], tile(0, rows, columns))
+    };
+    let isa = isa(
+        vec![buffer("marks", &[6]), buffer("tiles", &[4, 4]), buffer("values", &[8])],
+        vec![
+            load("load_large", 3, 3),
+            load("load_small", 2, 2),
+            load("load_row", 1, 4),
+            instr("mark_large", 0, 3, vec![tile(0, 3, 3)], place(2)),
+            instr("mark_small", 0, 3, vec![tile(0, 2, 2)], place(2)),
+            instr("mark_row", 0, 3, vec![tile(0, 1, 4)], place(2)),
+            instr("meet", 0, 3, vec![place(0), place(1)], value(2)),
+            instr("end", 0, 5, vec![place(0), value(1), tile(2, 3, 3)], value(4)),
+            instr("store", 0, 2, vec![value(0)], window(beta(1), int(128))),
+        ],
+    );
+    let mut b = Builder::new(&isa);
+    let load = |b: &mut Builder<'_>, name: &str, k| {
+        let bytes = b.bytes(k, 0, 128);
+        b.run(name, &[], &[bytes])
+    };
+    let small = load(&mut b, "load_small", 0);
+    let third = b.run("mark_small", &[], &[small]);
+    let large = load(&mut b, "load_large", 1);
+    let first = b.run("mark_large", &[], &[large]);
+    let row = load(&mut b, "load_row", 2);
+    let second = b.run("mark_row", &[], &[row]);
+    let met = b.run("meet", &[], &[first, second]);
+    let end = b.run("end", &[], &[third, met, large]);
+    let stored = b.store("store", &[], end, 0, 128);
+    let graph = b.root(&[stored]);
+    let kernel = in_hbm(3);
+    let skeleton = Skeleton::new(&isa, &kernel, &graph).unwrap();
+    let csp = skeleton.csp(&sethi_ullman(&skeleton).unwrap());
+    assert_eq!(cpsat::solve(&csp, 2_000).unwrap(), Outcome::Unsat { buffer: None });
+    // Nothing in `marks` can be had again; the large tile can, behind what the small one is wanted for.
+    let allocation = allocate(&isa, &kernel, &graph, &AllocOptions::default()).unwrap();
+    replay(&isa, &kernel, &allocation.graph, &allocation);
+    let names = names(&isa, &allocation);
+    assert_eq!(names.len(), graph.instructions() + 1);
+    assert_eq!(names.iter().filter(|name| *name == "load_large").count(), 2);
 }
