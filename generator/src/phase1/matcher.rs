@@ -37,8 +37,8 @@ pub(crate) struct Pattern {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
-    /// Input `input`, which must be available in a buffer, in a slot of these lengths; the statement is the parameter or its bits as another type of
-    /// the same width.
+    /// Input `input`, which must be available in a buffer, in a slot of these lengths; the statement is the parameter or
+    /// its bits as another type of the same width.
     OnChip { input: usize, buffer: BufferId, lens: Vec<Polynomial> },
     /// A re-view of HBM input `input`.
     InHbm { input: usize, view: SymbolicView },
